@@ -2,6 +2,7 @@
 //! native Rust type; every call goes through prepare → execute → finalize and always ends as a result the model can
 //! read.
 
+pub mod config;
 pub mod model;
 pub mod pipeline;
 pub mod sandbox;
