@@ -4,6 +4,7 @@
 //! described in docs/configuration.md.
 
 mod error;
+mod http;
 mod limits;
 mod raw;
 mod read;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use crate::model::{ExecutionMode, Json};
 use crate::pipeline::OnError;
-use crate::sandbox::{Grants, Limits};
+use crate::sandbox::{Grants, HttpPolicy, Limits};
 
 pub use error::{ConfigError, Problem};
 
@@ -42,6 +43,12 @@ pub struct Config {
     pub cache_dir: Option<PathBuf>,
     /// `cache-bytes`: how large the cache may grow. Default 1 GiB.
     pub cache_bytes: u64,
+    /// `instances`: live instances at once, tools and hooks together. Default 128.
+    pub instances: u32,
+    /// `queue-length`: calls that may wait for an instance. Default 1024.
+    pub queue_length: usize,
+    /// `queue-wait-ms`: how long one may wait. Default 30 s.
+    pub queue_wait: Duration,
     /// `[plugins.NAME]`, in the order of the file.
     pub plugins: Vec<PluginConfig>,
     /// `[[hooks]]`: in the order they run.
@@ -58,8 +65,8 @@ pub struct PluginConfig {
     pub name: String,
     /// `file`: the component; was there when the config was read.
     pub file: PathBuf,
-    /// `sha256`: what the file must hash to.
-    pub sha256: Option<[u8; 32]>,
+    /// `sha256`: what the file must hash to, in lower-case hexadecimal.
+    pub sha256: Option<String>,
     /// `trusted`: may run unmetered.
     pub trusted: bool,
     /// `tools`: only these of the file. Default all.
@@ -72,6 +79,8 @@ pub struct PluginConfig {
     pub limits: Limits,
     /// `dirs`, `env`, `env-from`, `wall-clock`.
     pub grants: Grants,
+    /// `http`, `secrets`, and the limits of both.
+    pub http: HttpPolicy,
     /// `config`: the plugin's own settings, a JSON object.
     pub config: Json,
 }
@@ -120,6 +129,9 @@ impl Default for Config {
             sink_timeout: Duration::from_secs(5),
             cache_dir: default_cache_dir(),
             cache_bytes: 1 << 30,
+            instances: 128,
+            queue_length: 1_024,
+            queue_wait: Duration::from_secs(30),
             plugins: Vec::new(),
             hooks: Vec::new(),
             warnings: Vec::new(),
@@ -135,14 +147,8 @@ fn default_cache_dir() -> Option<PathBuf> {
 impl Config {
     /// Reads and checks a file. Relative paths in it are relative to the file.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(file).map_err(|error| {
-            let wrong = match error.kind() {
-                std::io::ErrorKind::NotFound => "not found".to_owned(),
-                std::io::ErrorKind::InvalidData => "is not UTF-8".to_owned(),
-                _ => format!("can't be read: {error}"),
-            };
-            ConfigError::of_file(file, wrong, Some("a toolgate.toml".into()))
-        })?;
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| ConfigError::of_file(file, cause(&error), Some("a toolgate.toml".into())))?;
         Self::parse(file, &text, &|name| std::env::var_os(name))
     }
 
@@ -159,5 +165,16 @@ impl Config {
             Some(config) if problems.is_empty() => Ok(config),
             _ => Err(ConfigError { file: file.to_owned(), problems }),
         }
+    }
+}
+
+/// The system's word without its number.
+fn cause(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "not found".into(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
+        std::io::ErrorKind::InvalidData => "is not UTF-8".into(),
+        std::io::ErrorKind::IsADirectory => "is a directory".into(),
+        _ => error.to_string(),
     }
 }

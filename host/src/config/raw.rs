@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::http::RawHttp;
 use super::limits::{DAY_MS, RawLimits};
 use super::read::{At, Node, Table};
 use crate::model::ExecutionMode;
@@ -19,6 +20,9 @@ pub(super) struct RawConfig {
     pub sink_timeout: Option<Duration>,
     pub cache_dir: Option<At<String>>,
     pub cache_bytes: Option<u64>,
+    pub instances: Option<u64>,
+    pub queue_length: Option<u64>,
+    pub queue_wait: Option<Duration>,
     pub limits: RawLimits,
     pub plugins: Vec<RawPlugin>,
     pub hooks: Vec<RawHook>,
@@ -38,6 +42,7 @@ pub(super) struct RawPlugin {
     pub env: Vec<(At<String>, At<String>)>,
     pub env_from: Vec<At<String>>,
     pub wall_clock: Option<bool>,
+    pub http: RawHttp,
 }
 
 pub(super) enum RawActive {
@@ -69,6 +74,9 @@ impl RawConfig {
             sink_timeout: table.get("sink-timeout-ms").and_then(timeout),
             cache_dir: table.get("cache-dir").and_then(|node| node.string()),
             cache_bytes: table.get("cache-bytes").and_then(|node| node.bytes(0)),
+            instances: table.get("instances").and_then(|node| node.integer(1..=10_000)),
+            queue_length: table.get("queue-length").and_then(|node| node.integer(0..=1 << 32)),
+            queue_wait: table.get("queue-wait-ms").and_then(timeout),
             limits: table.get("limits").map(|node| RawLimits::read(&node, true)).unwrap_or_default(),
             plugins: plugins(table.get("plugins")),
             hooks: list(table.get("hooks"), "[[hooks]] tables", RawHook::read),
@@ -106,6 +114,7 @@ impl RawPlugin {
             env: table.get("env").map(|node| env(&node)).unwrap_or_default(),
             env_from: table.get("env-from").and_then(|node| node.strings()).map_or_else(Vec::new, |all| all.value),
             wall_clock: table.get("wall-clock").and_then(|node| node.boolean()),
+            http: RawHttp::read(&mut table),
         };
         table.finish();
         Some(raw)

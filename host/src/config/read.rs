@@ -121,9 +121,15 @@ impl<'s, 'a> Table<'s, 'a> {
             .collect()
     }
 
+    /// Reports something about the table as a whole.
+    pub fn wrong(&self, wrong: impl Into<String>) {
+        self.source.wrong(&self.place, wrong.into(), None);
+    }
+
     /// Reports every key that was not asked for.
     pub fn finish(mut self) {
         self.asked.sort_unstable();
+        self.asked.dedup();
         for (name, value) in self.table {
             let name_text: &str = name.get_ref();
             if self.asked.iter().any(|key| *key == name_text) {
@@ -243,7 +249,8 @@ impl<'s, 'a> Node<'s, 'a> {
 
     /// A number of bytes, not beyond what any machine has: an integer, or a string with a binary unit.
     pub fn bytes(&self, least: u64) -> Option<u64> {
-        let accepted = format!("a number of bytes from {least} up, as an integer or with a unit: \"64KiB\", \"16MiB\", \"1GiB\"");
+        let accepted =
+            format!("a number of bytes from {least} up, as an integer or with a unit: \"64KiB\", \"16MiB\", \"1GiB\"");
         let (value, shown) = match self.value {
             DeValue::Integer(number) => (u64::from_str_radix(number.as_str(), number.radix()).ok(), number.to_string()),
             DeValue::String(text) => (byte_size(text), format!("{text:?}")),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Config, ConfigError};
 use crate::model::ExecutionMode;
 use crate::pipeline::OnError;
-use crate::sandbox::{DirAccess, Limits};
+use crate::sandbox::{DirAccess, HttpLimits, Limits};
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/testdata")
@@ -18,6 +18,8 @@ fn testdata() -> PathBuf {
 fn env(name: &str) -> Option<OsString> {
     match name {
         "LANG" => Some("C.UTF-8".into()),
+        "TOKEN" => Some("a-secret-of-the-operator".into()),
+        "SHORT" => Some("abc".into()),
         #[cfg(unix)]
         "BINARY" => Some(std::os::unix::ffi::OsStringExt::from_vec(vec![0xff])),
         _ => None,
@@ -58,11 +60,12 @@ fn every_key_is_read() {
     assert_eq!(config.sink_timeout, Duration::from_secs(1));
     assert_eq!(config.cache_dir, Some(testdata().join("good/../files/cache")));
     assert_eq!(config.cache_bytes, 2 << 30);
+    assert_eq!((config.instances, config.queue_length, config.queue_wait), (8, 0, Duration::from_millis(7)));
     assert_eq!(config.warnings, [] as [String; 0]);
 
     let [fs, gate] = &config.plugins[..] else { panic!("{:?}", config.plugins) };
     assert_eq!(fs.name, "fs");
-    assert_eq!(fs.sha256.unwrap()[..2], [0xe3, 0xb0]);
+    assert!(fs.sha256.as_ref().unwrap().starts_with("e3b0c442"));
     assert!(fs.trusted && !gate.trusted);
     assert_eq!(fs.tools, Some(vec!["read".into(), "grep".into()]));
     assert!(fs.initially_active.of("read") && !fs.initially_active.of("grep"));
@@ -76,6 +79,17 @@ fn every_key_is_read() {
     assert!(!fs.grants.wall_clock && gate.grants.wall_clock);
     let dirs: Vec<_> = fs.grants.dirs.iter().map(|dir| (dir.guest.as_str(), dir.access)).collect();
     assert_eq!(dirs, [("/work/sub", DirAccess::ReadWrite), (".", DirAccess::ReadOnly)]);
+
+    let allowed = |method, host, path| fs.http.check_request(method, "https", host, path).is_ok();
+    assert!(allowed("POST", "api.example.com:8443", "/v1/items"));
+    assert!(!allowed("POST", "api.example.com", "/v1/items") && !allowed("POST", "api.example.com:8443", "/v2"));
+    assert!(allowed("GET", "a.example.org", "/") && !allowed("POST", "a.example.org", "/"));
+    let permit = fs.http.check_request("GET", "http", "127.0.0.1:9", "/").unwrap();
+    assert!(permit.check_address("127.0.0.1".parse().unwrap()).is_ok());
+    let permit = fs.http.check_request("POST", "https", "api.example.com:8443", "/v1").unwrap();
+    let headers: Vec<_> =
+        fs.http.secret_headers(&permit.target).map(|(name, value)| format!("{name}: {value}")).collect();
+    assert_eq!(headers, ["x-api-key: a-secret-of-the-operator"]);
 
     let [hook] = &config.hooks[..] else { panic!("{:?}", config.hooks) };
     assert_eq!((hook.plugin.as_str(), hook.on_error), ("gate", OnError::Skip));
@@ -105,6 +119,12 @@ fn every_limit_is_reachable_and_the_ceiling_holds() {
     assert_eq!((memory_bytes, table_elements, hostcall_bytes, result_bytes), (16 << 20, 100, 4096, 512));
     assert_eq!((updates, update_bytes, log_lines, log_bytes), (0, 0, 1, 2));
     assert_eq!((state.keys, state.bytes, arguments_bytes), (3, 4, 1024));
+
+    let HttpLimits { response_bytes, header_bytes, connect, first_byte, between_bytes, connections } =
+        *config.plugins[0].http.limits();
+    assert_eq!((response_bytes, header_bytes, connections), (5, 8192, 2));
+    assert_eq!([connect, first_byte, between_bytes].map(|time| time.as_millis()), [1, 2, 3]);
+    assert_eq!(config.plugins[1].http.limits().connections, 4, "the default is 8, but 4 is the ceiling");
 
     let hook = config.plugins[1].limits;
     assert_eq!(hook.deadline, Duration::from_secs(5), "the default of hooks");

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
+use super::limits::RawLimits;
 use super::raw::{RawActive, RawConfig, RawDir, RawHook, RawPlugin};
 use super::read::{At, Place, Source, nearest};
-use super::{Active, Config, HookConfig, PluginConfig};
+use super::{Active, Config, HookConfig, PluginConfig, cause};
 use crate::model::{Json, ToolDefinition};
 use crate::sandbox::{DirAccess, DirGrant, Grants, Limits};
 
@@ -24,10 +25,9 @@ pub(super) struct Validator<'s, 'a> {
 impl Validator<'_, '_> {
     pub fn config(&self, raw: RawConfig) -> Config {
         let defaults = Config::default();
-        let ceiling = raw.limits.ceiling();
         let is_hook = |name: &str| raw.hooks.iter().any(|hook| *hook.plugin == name);
         let plugins: Vec<_> =
-            raw.plugins.iter().filter_map(|plugin| self.plugin(plugin, is_hook(&plugin.name), &ceiling)).collect();
+            raw.plugins.iter().filter_map(|plugin| self.plugin(plugin, is_hook(&plugin.name), &raw.limits)).collect();
         let names: Vec<&str> = raw.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
         let hooks = self.hooks(&raw.hooks, &names);
         let cache_dir = match &raw.cache_dir {
@@ -46,6 +46,9 @@ impl Validator<'_, '_> {
             sink_timeout: raw.sink_timeout.unwrap_or(defaults.sink_timeout),
             cache_dir,
             cache_bytes: raw.cache_bytes.unwrap_or(defaults.cache_bytes),
+            instances: raw.instances.map_or(defaults.instances, |n| u32::try_from(n).unwrap_or(u32::MAX)),
+            queue_length: raw.queue_length.map_or(defaults.queue_length, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+            queue_wait: raw.queue_wait.unwrap_or(defaults.queue_wait),
             plugins,
             hooks,
             warnings,
@@ -56,7 +59,7 @@ impl Validator<'_, '_> {
         self.source.wrong(place, wrong.into(), Some(accepted.into()));
     }
 
-    fn plugin(&self, raw: &RawPlugin, is_hook: bool, ceiling: &Limits) -> Option<PluginConfig> {
+    fn plugin(&self, raw: &RawPlugin, is_hook: bool, ceiling: &RawLimits) -> Option<PluginConfig> {
         self.name(&raw.name, "a plugin's name");
         let file = raw.file.as_ref().and_then(|file| self.file(file));
         let sha256 = raw.sha256.as_ref().map(|pin| self.sha256(pin));
@@ -70,7 +73,8 @@ impl Validator<'_, '_> {
                 "a number of instructions, or `trusted = true` beside it",
             );
         }
-        let limits = if is_hook { Limits::for_hooks() } else { Limits::default() };
+        let defaults = if is_hook { Limits::for_hooks() } else { Limits::default() };
+        let limits = raw.limits.over(defaults, ceiling);
         let tools = raw.tools.as_ref().map(|tools| self.tools(tools));
         let listed = |tool: &At<String>| {
             self.name(tool, "a tool's name");
@@ -98,8 +102,9 @@ impl Validator<'_, '_> {
             tools,
             initially_active,
             idempotent,
-            limits: raw.limits.over(limits).capped(ceiling),
+            limits: limits.plugin,
             grants,
+            http: raw.http.policy(self.source, self.base, self.env, limits.http),
             config: Json::from_value(serde_json::Value::Object(raw.config.clone())),
         })
     }
@@ -139,20 +144,13 @@ impl Validator<'_, '_> {
         None
     }
 
-    fn sha256(&self, pin: &At<String>) -> Option<[u8; 32]> {
+    fn sha256(&self, pin: &At<String>) -> Option<String> {
         let digits = pin.strip_prefix("sha256:").unwrap_or(pin);
-        let mut bytes = [0; 32];
-        let plain = digits.len() == 64 && digits.is_ascii();
-        let read = plain
-            && bytes.iter_mut().enumerate().all(|(at, byte)| {
-                let pair = digits.get(2 * at..2 * at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-                *byte = pair.unwrap_or(0);
-                pair.is_some()
-            });
-        if !read {
+        let good = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !good {
             self.wrong(&pin.place, "is no SHA-256", "64 hexadecimal digits, as `sha256sum FILE` prints them");
         }
-        read.then_some(bytes)
+        good.then(|| digits.to_ascii_lowercase())
     }
 
     fn grants(&self, raw: &RawPlugin) -> Grants {
@@ -339,14 +337,5 @@ fn resolved(path: &Path) -> PathBuf {
             }
             _ => return absolute,
         }
-    }
-}
-
-/// The system's word without its number.
-fn cause(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "not found".into(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
-        _ => error.to_string(),
     }
 }
