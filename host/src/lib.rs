@@ -3,7 +3,11 @@
 //! read.
 
 pub mod config;
+mod host;
 pub mod model;
 pub mod pipeline;
+pub mod registry;
 pub mod sandbox;
 pub mod state;
+
+pub use host::{Host, HostBuilder};
