@@ -1,1 +1,3 @@
 //! Toolgate.
+
+pub mod schema;
