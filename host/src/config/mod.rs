@@ -6,6 +6,8 @@
 mod error;
 mod http;
 mod limits;
+#[cfg(feature = "component")]
+mod open;
 mod raw;
 mod read;
 mod validate;
@@ -23,6 +25,8 @@ use crate::pipeline::OnError;
 use crate::sandbox::{Grants, HttpPolicy, Limits};
 
 pub use error::{ConfigError, Problem};
+#[cfg(feature = "component")]
+pub use open::OpenError;
 
 /// A checked toolgate.toml. Paths are absolute or relative to the current directory.
 #[derive(Clone, Debug)]
@@ -32,7 +36,7 @@ pub struct Config {
     pub file: PathBuf,
     /// `mode`: how calls of a batch run. Default parallel.
     pub mode: ExecutionMode,
-    /// `grace-ms`: what a running call gets after a cancellation. Default 2 s.
+    /// `grace-ms`: what a running call gets after a cancellation. Default 5 s.
     pub grace: Duration,
     /// `approval-timeout-ms`: how long an approver may take. Default 120 s.
     pub approval_timeout: Duration,
@@ -124,7 +128,7 @@ impl Default for Config {
         Self {
             file: PathBuf::new(),
             mode: ExecutionMode::Parallel,
-            grace: Duration::from_secs(2),
+            grace: Duration::from_secs(5),
             approval_timeout: Duration::from_secs(120),
             sink_timeout: Duration::from_secs(5),
             cache_dir: default_cache_dir(),

@@ -135,7 +135,7 @@ fn every_limit_is_reachable_and_the_ceiling_holds() {
 #[test]
 fn an_empty_file_is_a_config_without_plugins() {
     let config = Config::parse(Path::new("toolgate.toml"), "", &env).unwrap();
-    assert_eq!(config.grace, Duration::from_secs(2));
+    assert_eq!(config.grace, Duration::from_secs(5));
     assert!(config.plugins.is_empty() && config.hooks.is_empty());
 }
 

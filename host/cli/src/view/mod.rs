@@ -7,6 +7,8 @@ pub mod text;
 pub mod watch;
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,24 +16,34 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// The terminal below the last line: bars of running calls, which anything printed goes above. Nothing is drawn before
 /// [`Screen::draw`]. Cheap to clone.
 #[derive(Clone)]
-pub struct Screen(MultiProgress);
+pub struct Screen {
+    bars: MultiProgress,
+    on_stderr: Arc<AtomicBool>,
+}
 
 /// While it lives nothing is drawn.
 pub struct Paused<'a>(&'a Screen);
 
 impl Screen {
     pub fn new() -> Self {
-        Self(MultiProgress::with_draw_target(ProgressDrawTarget::hidden()))
+        Self { bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()), on_stderr: Arc::default() }
     }
 
     /// Draws on standard output from here on.
     pub fn draw(&self) {
-        self.0.set_draw_target(ProgressDrawTarget::stdout());
+        let stderr = self.on_stderr.load(Ordering::Relaxed);
+        self.bars.set_draw_target(if stderr { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::stdout() });
+    }
+
+    /// Draws on standard error from here on.
+    pub fn draw_on_stderr(&self) {
+        self.on_stderr.store(true, Ordering::Relaxed);
+        self.draw();
     }
 
     /// A bar of its own for something that runs.
     pub fn bar(&self) -> ProgressBar {
-        let bar = self.0.add(ProgressBar::new_spinner());
+        let bar = self.bars.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {wide_msg} {elapsed:.dim}") {
             bar.set_style(style);
         }
@@ -42,21 +54,21 @@ impl Screen {
     /// Prints above the bars.
     pub fn print(&self, lines: &str) {
         // A closed terminal leaves nobody to show it to.
-        let _ = self.0.println(lines);
+        let _ = self.bars.println(lines);
     }
 
     /// Does something while the bars are away.
     pub fn hidden<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.0.suspend(f)
+        self.bars.suspend(f)
     }
 
     /// Takes the bars away for a conversation.
     pub fn pause(&self) -> Option<Paused<'_>> {
-        if self.0.is_hidden() {
+        if self.bars.is_hidden() {
             return None;
         }
-        let _ = self.0.clear();
-        self.0.set_draw_target(ProgressDrawTarget::hidden());
+        let _ = self.bars.clear();
+        self.bars.set_draw_target(ProgressDrawTarget::hidden());
         Some(Paused(self))
     }
 }

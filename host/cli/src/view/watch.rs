@@ -171,3 +171,38 @@ impl EventSink for Watch {
         Ok(())
     }
 }
+
+/// The sink of one call: a bar on standard error, the answer is printed elsewhere.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    pub fn new(screen: Screen) -> Self {
+        screen.draw_on_stderr();
+        Self { bar: screen.bar() }
+    }
+}
+
+#[async_trait]
+impl EventSink for Progress {
+    fn name(&self) -> &str {
+        "terminal"
+    }
+
+    async fn event(&self, event: &Event) -> Result<(), SinkError> {
+        match event {
+            Event::ToolExecutionStart { tool_name, args, .. } => {
+                self.bar.set_message(lines::call(tool_name, args, 80));
+            }
+            Event::ToolExecutionUpdate { partial_result, .. } => {
+                if let Some(progress) = lines::progress(partial_result) {
+                    self.bar.set_message(progress);
+                }
+            }
+            Event::ToolExecutionEnd { .. } => self.bar.finish_and_clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+}
