@@ -7,6 +7,7 @@ pub mod model;
 pub mod pipeline;
 pub mod registry;
 pub mod sandbox;
+pub mod schema;
 pub mod state;
 
 pub use host::{Host, HostBuilder};
