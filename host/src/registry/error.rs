@@ -38,7 +38,7 @@ pub enum RegistryError {
         plugin: String,
     },
     /// The plugin's settings name a tool it does not have.
-    #[error("{setting} of plugin {plugin:?} names the tool {tool:?}, which it does not offer: it has {}", offered(.offered))]
+    #[error("{setting} of plugin {plugin:?} names the tool {tool:?}, which it does not offer: it has {}", list(.offered))]
     NoSuchTool {
         /// The name as set.
         tool: String,
@@ -71,6 +71,6 @@ pub enum RegistryError {
     },
 }
 
-fn offered(names: &[String]) -> String {
+fn list(names: &[String]) -> String {
     if names.is_empty() { "no tools".into() } else { names.join(", ") }
 }
