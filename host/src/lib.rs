@@ -1,1 +1,8 @@
-//! Toolgate.
+//! Toolgate runs the tools of AI agents. A tool or a hook is a WebAssembly component that someone else wrote, or a
+//! native Rust type; every call goes through prepare → execute → finalize and always ends as a result the model can
+//! read.
+
+pub mod model;
+pub mod pipeline;
+pub mod sandbox;
+pub mod state;
