@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 
-use crate::bindings::{hooks::exports::toolgate::plugin::hooks as hooks_export, tools::exports::toolgate::plugin::tools as tools_export};
 use crate::bindings::tools::toolgate::plugin::types::{ToolCall, ToolResult};
+use crate::bindings::{
+    hooks::exports::toolgate::plugin::hooks as hooks_export, tools::exports::toolgate::plugin::tools as tools_export,
+};
 use crate::{Hook, Override, Tool, ToolContext, hook, panic};
 use hooks_export::{AfterContext, BeforeContext, Decision, SettledContext, Subscription};
 use tools_export::{Definition, Failure};

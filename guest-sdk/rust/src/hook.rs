@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::result::to_json;
 use crate::{
-    AfterContext, BeforeContext, Block, CallError, Content, Decision, Event, Host, HookError, HostError, Override,
+    AfterContext, BeforeContext, Block, CallError, Content, Decision, Event, HookError, Host, HostError, Override,
     Question, SettledContext, Subscription, ToolCall, ToolResult, tool,
 };
 
@@ -187,7 +187,7 @@ impl Override {
         }
     }
 
-    fn apply(&self, result: &mut ToolResult) {
+    fn apply(&self, result: &mut ToolResult, is_error: &mut bool) {
         let over = self.clone();
         if let Some(content) = over.content {
             result.content = content;
@@ -196,7 +196,7 @@ impl Override {
         result.details = over.details.or(result.details.take());
         result.structured_content = over.structured_content.or(result.structured_content.take());
         result.usage = over.usage.or(result.usage.take());
-        result.is_error = over.is_error.unwrap_or(result.is_error);
+        *is_error = over.is_error.unwrap_or(*is_error);
         result.terminate = over.terminate.or(result.terminate);
     }
 }
@@ -238,12 +238,12 @@ macro_rules! context_with_result {
                 &self.tool_result
             }
 
-            /// Whether the call failed.
+            /// Whether the call counts as failed: the tool said so, it failed, or an earlier hook set it.
             pub fn is_error(&self) -> bool {
-                self.tool_result.is_error
+                self.is_error
             }
 
-            /// Why the call failed, where it did.
+            /// The kind of the failure, where the host has one.
             pub fn error(&self) -> Option<&CallError> {
                 self.error.as_ref()
             }
@@ -295,7 +295,7 @@ pub(crate) fn after(hooks: &[Box<dyn Hook>], mut cx: AfterContext) -> Result<Opt
     let name = cx.call.name.clone();
     for hook in wanting(hooks, Event::AfterToolCall, &name) {
         if let Some(over) = hook.after_tool_call(&cx)? {
-            over.apply(&mut cx.tool_result);
+            over.apply(&mut cx.tool_result, &mut cx.is_error);
             all = Some(all.unwrap_or_default().then(over));
         }
     }

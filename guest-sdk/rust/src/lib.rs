@@ -131,7 +131,7 @@ macro_rules! __plugin {
                 }
             }
             #[cfg(target_family = "wasm")]
-            $crate::bindings::tools::__export_tools!(Plugin with_types_in $crate::bindings::tools);
+    $crate::bindings::tools::__export_tools!(Plugin with_types_in $crate::bindings::tools);
         };
     };
     (hooks $list:tt) => {
@@ -144,7 +144,7 @@ macro_rules! __plugin {
                 }
             }
             #[cfg(target_family = "wasm")]
-            $crate::bindings::hooks::__export_hooks!(Plugin with_types_in $crate::bindings::hooks);
+    $crate::bindings::hooks::__export_hooks!(Plugin with_types_in $crate::bindings::hooks);
         };
     };
 }

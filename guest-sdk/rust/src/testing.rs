@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::log::Level;
-use crate::{Hook, HookError, Scope, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 use crate::{AfterContext, BeforeContext, Decision, Override, hook};
+use crate::{Hook, HookError, Scope, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 
 pub(crate) struct Stage {
     config: Value,
@@ -70,7 +70,8 @@ pub fn after(
 ) -> Result<Option<Override>, HookError> {
     let arguments = arguments.to_string();
     let call = ToolCall { id: "call-1".into(), name: tool.into(), arguments: arguments.clone() };
-    hook::after(&[hook], AfterContext { call, arguments, tool_result, error: None })
+    let is_error = tool_result.is_error;
+    hook::after(&[hook], AfterContext { call, arguments, tool_result, is_error, error: None })
 }
 
 /// The operator's settings, a JSON object.

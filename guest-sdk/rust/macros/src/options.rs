@@ -86,7 +86,9 @@ impl Parse for Exclusive {
         let is_path = match kind.to_string().as_str() {
             "path" => true,
             "value" => false,
-            _ => return Err(Error::new(kind.span(), "expected path(\"/pointer\", read) or value(\"/pointer\", write)")),
+            _ => {
+                return Err(Error::new(kind.span(), "expected path(\"/pointer\", read) or value(\"/pointer\", write)"));
+            }
         };
         let inner;
         parenthesized!(inner in input);
@@ -124,11 +126,7 @@ fn checked_name(name: LitStr) -> Result<LitStr> {
 
 /// The contract's rule for names, told at compile time.
 pub fn check_name(name: &str, span: Span) -> Result<()> {
-    let fits = (1..=64).contains(&name.len())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if fits {
-        Ok(())
-    } else {
-        Err(Error::new(span, "a tool's name is 1 to 64 of the characters A-Z a-z 0-9 _ -"))
-    }
+    let fits =
+        (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if fits { Ok(()) } else { Err(Error::new(span, "a tool's name is 1 to 64 of the characters A-Z a-z 0-9 _ -")) }
 }
