@@ -14,6 +14,7 @@ use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError, inspect};
 use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
 use crate::model::{DefinitionError, Json, ToolDefinition};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
+use crate::registry::Plugin;
 use crate::sandbox::{Grants, Limits};
 
 /// Largest component file that is read: 256 MiB, ten times the largest language runtime.
@@ -50,6 +51,8 @@ pub struct PluginSpec {
     pub grants: Grants,
     /// Its settings, a JSON object.
     pub config: Json,
+    /// Only these of its tools; `None` is all.
+    pub tools: Option<Vec<String>>,
 }
 
 impl PluginSpec {
@@ -62,6 +65,7 @@ impl PluginSpec {
             limits: Limits::default(),
             grants: Grants::default(),
             config: Json::empty_object(),
+            tools: None,
         }
     }
 }
@@ -137,16 +141,14 @@ pub enum LoadErrorReason {
     /// Two tools of one name.
     #[error("it defines the tool {0} twice")]
     Duplicate(String),
-}
-
-/// A component read from a spec, with what it offers.
-pub struct Parts {
-    /// One per definition, in the component's order.
-    pub tools: Vec<Arc<ComponentTool>>,
-    /// Where it exports hooks.
-    pub hook: Option<Arc<ComponentHook>>,
-    /// What the file says of itself.
-    pub info: ComponentInfo,
+    /// The operator chose a tool it does not have.
+    #[error("`tools` names {wanted}, which it does not define; it defines: {offered}")]
+    NoSuchTool {
+        /// What was chosen.
+        wanted: String,
+        /// What there is.
+        offered: String,
+    },
 }
 
 /// Loads components into one engine. Cheap to clone.
@@ -174,12 +176,16 @@ impl Loader {
     }
 
     /// Loads a component: compiles it, or takes it from the cache, and reads what it offers.
-    pub async fn load_parts(&self, spec: PluginSpec) -> Result<Parts, LoadError> {
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the file, its pin, its limits or its definitions; it names the plugin.
+    pub async fn load(&self, spec: PluginSpec) -> Result<Plugin, LoadError> {
         let plugin = spec.name.clone();
         self.load_inner(spec).await.map_err(|reason| LoadError { plugin, reason })
     }
 
-    async fn load_inner(&self, spec: PluginSpec) -> Result<Parts, LoadErrorReason> {
+    async fn load_inner(&self, spec: PluginSpec) -> Result<Plugin, LoadErrorReason> {
         let engine = self.engine.clone();
         // Reading, hashing and compiling take a thread for long.
         let (spec, info, component) = tokio::task::spawn_blocking(move || {
@@ -202,6 +208,7 @@ impl Loader {
         let pre = self.engine.0.linker.instantiate_pre(&component).map_err(link)?;
         let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
         let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
+        let (name, chosen) = (spec.name.clone(), spec.tools);
         let about = PluginInfo {
             name: spec.name,
             limits: spec.limits,
@@ -210,15 +217,20 @@ impl Loader {
             imports_wasi: info.imports.iter().any(|name| name.starts_with("wasi:")),
         };
         let loaded = Arc::new(Loaded { engine: self.engine.clone(), info: Arc::new(about), pre, tools, hooks });
-        let described = self.describe(&loaded, &info).await?;
+        let mut described = self.describe(&loaded, &info).await?;
         check(&described)?;
-        let hook = info.hooks.then(|| Arc::new(ComponentHook::new(loaded.clone(), described.subscriptions)));
-        let tools = described
-            .tools
-            .into_iter()
-            .map(|definition| Arc::new(ComponentTool { loaded: loaded.clone(), definition }))
-            .collect();
-        Ok(Parts { tools, hook, info })
+        if let Some(chosen) = &chosen {
+            choose(&mut described.tools, chosen)?;
+        }
+        let mut plugin = Plugin::native(name);
+        plugin.arguments_bytes = Some(loaded.info.limits.arguments_bytes);
+        for definition in described.tools {
+            plugin = plugin.tool(ComponentTool { loaded: loaded.clone(), definition });
+        }
+        if info.hooks {
+            plugin = plugin.hook(ComponentHook::new(loaded, described.subscriptions));
+        }
+        Ok(plugin)
     }
 
     /// From the cache, or from the component itself.
@@ -319,6 +331,16 @@ fn compatibility(wasm: &wasmtime::Engine) -> u64 {
     let mut hasher = DefaultHasher::new();
     wasm.precompile_compatibility_hash().hash(&mut hasher);
     hasher.finish()
+}
+
+/// Leaves only the tools the operator chose.
+fn choose(tools: &mut Vec<ToolDefinition>, chosen: &[String]) -> Result<(), LoadErrorReason> {
+    if let Some(wanted) = chosen.iter().find(|wanted| tools.iter().all(|tool| tool.name != **wanted)) {
+        let offered = tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>().join(", ");
+        return Err(LoadErrorReason::NoSuchTool { wanted: wanted.clone(), offered });
+    }
+    tools.retain(|tool| chosen.contains(&tool.name));
+    Ok(())
 }
 
 fn check(described: &Described) -> Result<(), LoadErrorReason> {
