@@ -78,6 +78,7 @@ impl PluginConfig {
         spec.limits = self.limits;
         spec.grants = self.grants.clone();
         spec.config = self.config.clone();
+        spec.tools.clone_from(&self.tools);
         spec
     }
 
@@ -93,12 +94,8 @@ impl PluginConfig {
                 offered: offered.clone(),
             }),
         };
-        self.tools.iter().flatten().try_for_each(|tool| known("tools", tool))?;
         self.initially_active.each.keys().try_for_each(|tool| known("initially-active", tool))?;
         self.idempotent.iter().try_for_each(|tool| known("idempotent", tool))?;
-        if let Some(only) = &self.tools {
-            plugin.tools.retain(|tool| only.contains(&tool.definition().name));
-        }
         plugin.inactive_tools = plugin
             .tools
             .iter()
