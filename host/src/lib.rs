@@ -2,6 +2,8 @@
 //! native Rust type; every call goes through prepare → execute → finalize and always ends as a result the model can
 //! read.
 
+#[cfg(feature = "component")]
+pub mod component;
 pub mod model;
 pub mod pipeline;
 pub mod sandbox;

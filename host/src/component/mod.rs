@@ -1,0 +1,3 @@
+//! WebAssembly components as tools and hooks; everything that knows wasmtime.
+
+pub mod http;
