@@ -11,6 +11,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 
 use super::bindings::v0_1 as bindings;
 use super::cache::{CacheError, CompileCache};
+use super::http::{self, HttpClient};
 use super::instance::CallState;
 use super::limiter::{MAX_INSTANCES, MAX_MEMORIES, MAX_TABLES};
 use super::ticker::Ticker;
@@ -60,6 +61,9 @@ pub enum EngineError {
     /// No thread for the ticker.
     #[error("the engine's ticker thread does not start: {0}")]
     Ticker(#[from] std::io::Error),
+    /// TLS does not start.
+    #[error("HTTPS for plugins cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
     /// The cache directory cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -74,6 +78,7 @@ pub(super) struct Inner {
     pub linker: Linker<CallState>,
     pub ticker: Ticker,
     pub cache: Option<CompileCache>,
+    pub http_client: Arc<HttpClient>,
     pub settings: EngineSettings,
     slots: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -99,7 +104,8 @@ impl Engine {
         let ticker = Ticker::start(wasm.weak())?;
         let cache = settings.cache_dir.as_ref().map(|dir| CompileCache::open(dir, settings.cache_bytes)).transpose()?;
         let slots = Arc::new(Semaphore::new(settings.instances as usize));
-        Ok(Self(Arc::new(Inner { wasm, linker, ticker, cache, settings, slots, waiting: AtomicUsize::new(0) })))
+        let http_client = Arc::new(HttpClient::new()?);
+        Ok(Self(Arc::new(Inner { wasm, linker, ticker, cache, http_client, settings, slots, waiting: AtomicUsize::new(0) })))
     }
 
     /// Instances that are live or about to be.
@@ -195,6 +201,7 @@ fn config(settings: &EngineSettings, pagemap_scan: bool) -> Config {
 fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker)?;
+    http::add_to_linker(&mut linker)?;
     let l = &mut linker;
     bindings::progress::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;
     bindings::cancellation::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;

@@ -7,15 +7,19 @@ use tokio::time::Instant;
 use wasmtime::component::{Instance, InstancePre, ResourceTable};
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use super::engine::Engine;
 use super::failure::{DeadlinePassed, Failure};
+use super::http::{HttpClient, HttpCtx};
 use super::limiter::Limiter;
 use super::logs::GuestLog;
 use super::plugin::PluginInfo;
 use super::ticker::Running;
 use super::wasi;
+use crate::model::Denial;
 use crate::pipeline::{CallContext, LogSink};
+use crate::sandbox::http::{Denied, HttpPolicy};
 
 /// Handles one entry may hold at once: files, streams, pollables, header fields.
 const MAX_HANDLES: usize = 4_096;
@@ -33,6 +37,9 @@ pub struct CallState {
     pub(super) updates: Updates,
     /// Made on first use, or at the start where directories are granted.
     wasi: Option<WasiCtx>,
+    /// Made on first use.
+    http: Option<HttpCtx>,
+    http_client: Arc<HttpClient>,
 }
 
 /// The budget of partial results.
@@ -47,6 +54,26 @@ impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let ctx = self.wasi.get_or_insert_with(|| wasi::context(&self.plugin.grants, &self.log, false).0);
         WasiCtxView { ctx, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for CallState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let http = self.http.get_or_insert_with(|| {
+            let policy = match (&self.cx, &self.plugin.grants.http) {
+                (Some(_), Some(policy)) => policy.clone(),
+                // No grant, or no call yet: every request is denied.
+                _ => Arc::new(HttpPolicy::default()),
+            };
+            let (plugin, cx) = (self.plugin.name.clone(), self.cx.clone());
+            let deny = move |Denied { subject, rule }| {
+                if let Some(cx) = &cx {
+                    cx.deny(Denial { plugin: plugin.clone(), capability: "http".into(), subject, rule });
+                }
+            };
+            HttpCtx::new(policy, self.http_client.clone(), Arc::new(deny))
+        });
+        http.view(&mut self.table)
     }
 }
 
@@ -80,6 +107,8 @@ impl Entry {
             host_calls: 0,
             updates: Updates { open: false, left: limits.updates, bytes_left: limits.update_bytes, dropped: 0 },
             wasi: None,
+            http: None,
+            http_client: engine.0.http_client.clone(),
         };
         if cx.is_some() && plugin.imports_wasi && !plugin.grants.dirs.is_empty() {
             let (wasi, missing) = wasi::context(&plugin.grants, &state.log, true);

@@ -306,6 +306,7 @@ pub(super) fn is_token(text: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod tests {
     use super::*;
 

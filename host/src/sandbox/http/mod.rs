@@ -204,6 +204,7 @@ fn subject(method: &str, scheme: &str, authority: &str, path: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod tests {
     use super::*;
 

@@ -154,6 +154,7 @@ fn origin(text: &str) -> Result<Origin, HttpConfigError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod tests {
     use super::*;
 

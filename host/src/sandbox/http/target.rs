@@ -169,6 +169,7 @@ pub(super) fn split_port(authority: &str) -> Result<(&str, Option<u16>), String>
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod tests {
     use super::*;
 
