@@ -171,7 +171,9 @@ fn base_uri(document: &Value, draft: Draft) -> Result<Uri<String>, SchemaError> 
 pub(super) fn reference_error(at: &str, error: &dyn std::fmt::Display) -> SchemaError {
     SchemaError::new(
         at,
-        format!("{error}. Remote and file references are never fetched: put what is referenced under `$defs` and refer to it as `#/$defs/NAME`"),
+        format!(
+            "{error}. Remote and file references are never fetched: put what is referenced under `$defs` and refer to it as `#/$defs/NAME`"
+        ),
     )
 }
 
@@ -202,21 +204,48 @@ struct Builder<'d, 'r> {
 
 /// Keywords that look at the value itself, in any draft.
 const LEAF_KEYWORDS: [&str; 21] = [
-    "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength",
-    "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "maxProperties", "minProperties", "required",
-    "dependentRequired", "format", "contentEncoding", "contentMediaType",
+    "type",
+    "enum",
+    "const",
+    "multipleOf",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "maxProperties",
+    "minProperties",
+    "required",
+    "dependentRequired",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
 ];
 
 impl<'r> Builder<'_, 'r> {
     /// The id of `schema`, which is read later if it is new.
-    fn enter(&mut self, schema: &'r Value, base: Arc<Uri<String>>, draft: Draft, at: String) -> Result<NodeId, SchemaError> {
+    fn enter(
+        &mut self,
+        schema: &'r Value,
+        base: Arc<Uri<String>>,
+        draft: Draft,
+        at: String,
+    ) -> Result<NodeId, SchemaError> {
         let address = std::ptr::from_ref(schema) as usize;
         if let Some(&id) = self.by_address.get(&address) {
             return Ok(id);
         }
         let id = self.nodes.len();
         if id >= limits::MAX_SUBSCHEMAS {
-            return Err(SchemaError::new(at, format!("more than {} subschemas; make the schema smaller", limits::MAX_SUBSCHEMAS)));
+            return Err(SchemaError::new(
+                at,
+                format!("more than {} subschemas; make the schema smaller", limits::MAX_SUBSCHEMAS),
+            ));
         }
         self.by_address.insert(address, id);
         self.nodes.push(Node { at: at.clone(), ..Node::default() });
@@ -234,26 +263,54 @@ impl<'r> Builder<'_, 'r> {
         if let Some(id) = draft.create_resource_ref(schema).id() {
             self.resources += 1;
             if self.resources > limits::MAX_RESOURCES {
-                return Err(SchemaError::new(at, format!("more than {} subschemas with an `$id` of their own; refer to `#/$defs/NAME` instead", limits::MAX_RESOURCES)));
+                return Err(SchemaError::new(
+                    at,
+                    format!(
+                        "more than {} subschemas with an `$id` of their own; refer to `#/$defs/NAME` instead",
+                        limits::MAX_RESOURCES
+                    ),
+                ));
             }
-            base = self.registry.resolve_uri(&base.borrow(), id).map_err(|error| SchemaError::new(at.as_str(), format!("`$id`: {error}")))?;
+            base = self
+                .registry
+                .resolve_uri(&base.borrow(), id)
+                .map_err(|error| SchemaError::new(at.as_str(), format!("`$id`: {error}")))?;
         }
         self.enter(schema, base, draft, at)
     }
 
-    fn children(&mut self, task: &Task<'r>, list: Option<&'r Value>, keyword: &str) -> Result<Vec<NodeId>, SchemaError> {
+    fn children(
+        &mut self,
+        task: &Task<'r>,
+        list: Option<&'r Value>,
+        keyword: &str,
+    ) -> Result<Vec<NodeId>, SchemaError> {
         let Some(Value::Array(members)) = list else { return Ok(Vec::new()) };
-        members.iter().enumerate().map(|(index, member)| self.child(task, member, &format!("{keyword}/{index}"))).collect()
+        members
+            .iter()
+            .enumerate()
+            .map(|(index, member)| self.child(task, member, &format!("{keyword}/{index}")))
+            .collect()
     }
 
-    fn one(&mut self, task: &Task<'r>, schema: &'r Map<String, Value>, keyword: &str) -> Result<Option<NodeId>, SchemaError> {
+    fn one(
+        &mut self,
+        task: &Task<'r>,
+        schema: &'r Map<String, Value>,
+        keyword: &str,
+    ) -> Result<Option<NodeId>, SchemaError> {
         match schema.get(keyword) {
             Some(child @ (Value::Object(_) | Value::Bool(_))) => self.child(task, child, keyword).map(Some),
             _ => Ok(None),
         }
     }
 
-    fn named(&mut self, task: &Task<'r>, schema: &'r Map<String, Value>, keyword: &str) -> Result<Vec<(String, NodeId)>, SchemaError> {
+    fn named(
+        &mut self,
+        task: &Task<'r>,
+        schema: &'r Map<String, Value>,
+        keyword: &str,
+    ) -> Result<Vec<(String, NodeId)>, SchemaError> {
         let Some(Value::Object(members)) = schema.get(keyword) else { return Ok(Vec::new()) };
         members
             .iter()
@@ -275,7 +332,12 @@ impl<'r> Builder<'_, 'r> {
         Ok(())
     }
 
-    fn read_object(&mut self, task: &Task<'r>, schema: &'r Map<String, Value>, node: &mut Node) -> Result<(), SchemaError> {
+    fn read_object(
+        &mut self,
+        task: &Task<'r>,
+        schema: &'r Map<String, Value>,
+        node: &mut Node,
+    ) -> Result<(), SchemaError> {
         self.read_references(task, schema, node)?;
         let legacy = matches!(task.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
         if legacy && !node.refs.is_empty() {
@@ -312,7 +374,8 @@ impl<'r> Builder<'_, 'r> {
         }
         if let Some(contains) = self.one(task, schema, "contains")? {
             let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
-            node.contains = Some(Contains { node: contains, least: bound("minContains").unwrap_or(1), most: bound("maxContains") });
+            node.contains =
+                Some(Contains { node: contains, least: bound("minContains").unwrap_or(1), most: bound("maxContains") });
         }
         for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
             node.unevaluated.extend(self.one(task, schema, keyword)?);
@@ -320,11 +383,22 @@ impl<'r> Builder<'_, 'r> {
         self.read_leaf(task, schema, node)
     }
 
-    fn read_leaf(&mut self, task: &Task<'r>, schema: &'r Map<String, Value>, node: &mut Node) -> Result<(), SchemaError> {
-        let mut document: Map<String, Value> =
-            LEAF_KEYWORDS.iter().filter_map(|&keyword| Some((keyword.to_owned(), schema.get(keyword)?.clone()))).collect();
+    fn read_leaf(
+        &mut self,
+        task: &Task<'r>,
+        schema: &'r Map<String, Value>,
+        node: &mut Node,
+    ) -> Result<(), SchemaError> {
+        let mut document: Map<String, Value> = LEAF_KEYWORDS
+            .iter()
+            .filter_map(|&keyword| Some((keyword.to_owned(), schema.get(keyword)?.clone())))
+            .collect();
         if let Some(Value::Object(dependencies)) = schema.get("dependencies") {
-            let lists: Map<_, _> = dependencies.iter().filter(|(_, list)| list.is_array()).map(|(name, list)| (name.clone(), list.clone())).collect();
+            let lists: Map<_, _> = dependencies
+                .iter()
+                .filter(|(_, list)| list.is_array())
+                .map(|(name, list)| (name.clone(), list.clone()))
+                .collect();
             document.insert("dependencies".to_owned(), Value::Object(lists));
         }
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
@@ -344,7 +418,9 @@ impl<'r> Builder<'_, 'r> {
         node.compares_deeply = node.unique || !choices.is_empty();
         match schema.get("type") {
             Some(Value::String(name)) => node.types.extend(Kind::parse(name)),
-            Some(Value::Array(names)) => node.types.extend(names.iter().filter_map(Value::as_str).filter_map(Kind::parse)),
+            Some(Value::Array(names)) => {
+                node.types.extend(names.iter().filter_map(Value::as_str).filter_map(Kind::parse))
+            }
             _ => {}
         }
         node.types_explicit = !node.types.is_empty();
@@ -362,7 +438,12 @@ impl<'r> Builder<'_, 'r> {
         Ok(())
     }
 
-    fn read_references(&mut self, task: &Task<'r>, schema: &'r Map<String, Value>, node: &mut Node) -> Result<(), SchemaError> {
+    fn read_references(
+        &mut self,
+        task: &Task<'r>,
+        schema: &'r Map<String, Value>,
+        node: &mut Node,
+    ) -> Result<(), SchemaError> {
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(reference) = schema.get(keyword).and_then(Value::as_str) else { continue };
             let at = format!("{}/{keyword}", task.at);
@@ -392,7 +473,10 @@ impl<'r> Builder<'_, 'r> {
             return Ok(id);
         }
         if self.patterns.len() >= limits::MAX_PATTERNS {
-            return Err(SchemaError::new(at, format!("more than {} different regular expressions", limits::MAX_PATTERNS)));
+            return Err(SchemaError::new(
+                at,
+                format!("more than {} different regular expressions", limits::MAX_PATTERNS),
+            ));
         }
         let (matcher, class) = self.compiler.pattern(text).ok_or_else(|| {
             SchemaError::new(
@@ -406,7 +490,10 @@ impl<'r> Builder<'_, 'r> {
         })?;
         self.pattern_classes += class;
         if self.pattern_classes > limits::MAX_PATTERN_CLASSES {
-            return Err(SchemaError::new(at, "the regular expressions of this schema take too much memory together; use fewer or shorter ones"));
+            return Err(SchemaError::new(
+                at,
+                "the regular expressions of this schema take too much memory together; use fewer or shorter ones",
+            ));
         }
         self.patterns.push(Pattern { matcher, class });
         self.pattern_ids.insert(text.to_owned(), self.patterns.len() - 1);
@@ -415,7 +502,10 @@ impl<'r> Builder<'_, 'r> {
 
     fn finish(mut self) -> Result<Graph, SchemaError> {
         if self.resources > 0 && self.dynamic_uses.len() > limits::MAX_DYNAMIC_SCOPES {
-            return Err(SchemaError::new("", format!("more than {} dynamic references; use `$ref`", limits::MAX_DYNAMIC_SCOPES)));
+            return Err(SchemaError::new(
+                "",
+                format!("more than {} dynamic references; use `$ref`", limits::MAX_DYNAMIC_SCOPES),
+            ));
         }
         for (user, name) in std::mem::take(&mut self.dynamic_uses) {
             let anchors = self.dynamic_anchors.get(&name).cloned().unwrap_or_default();
@@ -447,7 +537,10 @@ fn longest_chain(nodes: &[Node]) -> Result<usize, SchemaError> {
                 let (Some(length), Some(node)) = (lengths.get_mut(id), nodes.get(id)) else { continue };
                 match *length {
                     OPEN => {
-                        return Err(SchemaError::new(node.at.as_str(), "this subschema refers back to itself without going down into a property or an item, so it could never be decided"));
+                        return Err(SchemaError::new(
+                            node.at.as_str(),
+                            "this subschema refers back to itself without going down into a property or an item, so it could never be decided",
+                        ));
                     }
                     NEW => {
                         *length = OPEN;
@@ -459,11 +552,18 @@ fn longest_chain(nodes: &[Node]) -> Result<usize, SchemaError> {
             let Some((id, rest)) = stack.last_mut() else { break };
             next = rest.pop();
             if next.is_none() {
-                let below = nodes.get(*id).into_iter().flat_map(Node::in_place).filter_map(|child| lengths.get(child)).max();
+                let below =
+                    nodes.get(*id).into_iter().flat_map(Node::in_place).filter_map(|child| lengths.get(child)).max();
                 let length = below.map_or(1, |below| below + 1);
                 if length > limits::MAX_CHAIN {
                     let at = nodes.get(*id).map_or("", |node| node.at.as_str());
-                    return Err(SchemaError::new(at, format!("more than {} nested `$ref`, `allOf`, `anyOf` or the like apply to one value", limits::MAX_CHAIN)));
+                    return Err(SchemaError::new(
+                        at,
+                        format!(
+                            "more than {} nested `$ref`, `allOf`, `anyOf` or the like apply to one value",
+                            limits::MAX_CHAIN
+                        ),
+                    ));
                 }
                 longest = longest.max(length);
                 if let Some(slot) = lengths.get_mut(*id) {
