@@ -1,1 +1,3 @@
-//! Tests.
+//! What the integration tests share.
+
+pub mod guests;
