@@ -190,7 +190,7 @@ exec 9>target/guests/.lock; flock 9
 OUT=${OUT:-$ROOT/target/guests/components}; mkdir -p "$OUT"
 # One call per guest: cargo unifies the features of all packages of a call, and a guest must not depend on its siblings.
 for package in "${PACKAGES[@]}"; do
-  "${RUN[@]}" cargo build --quiet --locked --profile guest -j "$JOBS" --target "$TARGET" --target-dir target/guests -p "$package"
+  "${RUN[@]}" cargo build --quiet --profile guest -j "$JOBS" --target "$TARGET" --target-dir target/guests -p "$package"
   built=target/guests/$TARGET/guest/${package//-/_}.wasm
   # Replaced in one step and only where it changed, so that a reader never sees half a file or a new date for nothing.
   if ! cmp -s "$built" "$OUT/$package.wasm"; then
