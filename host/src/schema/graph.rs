@@ -1,7 +1,7 @@
 //! The schema as a graph of subschemas: who applies whom to what. The library validates whole documents only; deciding
 //! which part of the arguments to coerce, wording a problem, and bounding the work all need the parts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, Registry, Uri, Validator};
@@ -150,6 +150,9 @@ impl Graph {
             by_address: HashMap::new(),
             pending: Vec::new(),
             resources: 0,
+            resource_ids: HashMap::new(),
+            crossings: Vec::new(),
+            inside: addresses(document),
             dynamic_anchors: HashMap::new(),
             dynamic_uses: Vec::new(),
         };
@@ -195,6 +198,12 @@ struct Builder<'d, 'r> {
     by_address: HashMap<usize, NodeId>,
     pending: Vec<Task<'r>>,
     resources: usize,
+    /// The resource each subschema is in, by base URI. Those of the standard meta-schemas are not counted.
+    resource_ids: HashMap<String, usize>,
+    /// References from one resource of the document to another.
+    crossings: Vec<(usize, usize)>,
+    /// Addresses of everything in the document.
+    inside: HashSet<usize>,
     /// Subschemas a dynamic reference may reach, by anchor name (`$recursiveAnchor` has the empty one).
     dynamic_anchors: HashMap<String, Vec<NodeId>>,
     dynamic_uses: Vec<(NodeId, String)>,
@@ -372,6 +381,7 @@ impl<'r> Builder<'_, 'r> {
             let base = resolver.base_uri();
             let shown = if reference.starts_with("#/") || reference == "#" { reference.to_owned() } else { at };
             let draft = if draft == Draft::Unknown { task.draft } else { draft };
+            self.cross(&task.base, &base, target);
             node.refs.push(self.enter(target, base, draft, shown)?);
             if keyword != "$ref" {
                 let name = if keyword == "$dynamicRef" { reference.rsplit('#').next().unwrap_or_default() } else { "" };
@@ -385,6 +395,21 @@ impl<'r> Builder<'_, 'r> {
             self.dynamic_anchors.entry(String::new()).or_default().push(task.id);
         }
         Ok(())
+    }
+
+    /// Notes a reference that leads from one resource of the document into another.
+    fn cross(&mut self, from: &Uri<String>, to: &Uri<String>, target: &Value) {
+        if from == to || !self.inside.contains(&(std::ptr::from_ref(target) as usize)) {
+            return;
+        }
+        let mut id = |uri: &Uri<String>| {
+            let next = self.resource_ids.len();
+            *self.resource_ids.entry(uri.as_str().to_owned()).or_insert(next)
+        };
+        let crossing = (id(from), id(to));
+        if !self.crossings.contains(&crossing) {
+            self.crossings.push(crossing);
+        }
     }
 
     fn pattern(&mut self, text: &str, at: &str) -> Result<usize, SchemaError> {
@@ -414,8 +439,9 @@ impl<'r> Builder<'_, 'r> {
     }
 
     fn finish(mut self) -> Result<Graph, SchemaError> {
-        if self.resources > 0 && self.dynamic_uses.len() > limits::MAX_DYNAMIC_SCOPES {
-            return Err(SchemaError::new("", format!("more than {} dynamic references; use `$ref`", limits::MAX_DYNAMIC_SCOPES)));
+        let compiled = scope_paths(&self.crossings, self.resource_ids.len()).saturating_mul(self.nodes.len());
+        if compiled > limits::MAX_COMPILED {
+            return Err(SchemaError::new("", "too many ways lead through subschemas with an `$id` of their own; refer to `#/$defs/NAME` instead"));
         }
         for (user, name) in std::mem::take(&mut self.dynamic_uses) {
             let anchors = self.dynamic_anchors.get(&name).cloned().unwrap_or_default();
@@ -426,6 +452,52 @@ impl<'r> Builder<'_, 'r> {
         let longest_chain = longest_chain(&self.nodes)?;
         Ok(Graph { nodes: self.nodes, patterns: self.patterns, longest_chain, compiler: self.compiler })
     }
+}
+
+/// Addresses of all values in a document whose depth is bounded.
+fn addresses(document: &Value) -> HashSet<usize> {
+    fn add(value: &Value, found: &mut HashSet<usize>) {
+        found.insert(std::ptr::from_ref(value) as usize);
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| add(item, found)),
+            Value::Object(map) => map.values().for_each(|member| add(member, found)),
+            _ => {}
+        }
+    }
+    let mut found = HashSet::new();
+    add(document, &mut found);
+    found
+}
+
+/// Ways through the resources that visit none twice: each is a dynamic scope that the library compiles apart. Counted
+/// no further than [`limits::MAX_COMPILED`].
+fn scope_paths(crossings: &[(usize, usize)], resources: usize) -> usize {
+    fn follow(at: usize, crossings: &[(usize, usize)], seen: &mut Vec<bool>, count: &mut usize) {
+        *count += 1;
+        for &(_, to) in crossings.iter().filter(|(from, _)| *from == at) {
+            if *count > limits::MAX_COMPILED {
+                return;
+            }
+            if seen.get(to) == Some(&false) {
+                if let Some(flag) = seen.get_mut(to) {
+                    *flag = true;
+                }
+                follow(to, crossings, seen, count);
+                if let Some(flag) = seen.get_mut(to) {
+                    *flag = false;
+                }
+            }
+        }
+    }
+    let mut count = 1;
+    for start in 0..resources {
+        let mut seen = vec![false; resources];
+        if let Some(flag) = seen.get_mut(start) {
+            *flag = true;
+        }
+        follow(start, crossings, &mut seen, &mut count);
+    }
+    count
 }
 
 fn escape(name: &str) -> String {

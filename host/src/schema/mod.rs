@@ -143,7 +143,7 @@ impl Schema {
 
     /// Runs `check` here, or on a thread with a large stack where the recursion could be too deep for this one.
     fn on_enough_stack<T: Send>(&self, levels: usize, check: impl Fn() -> T + Sync) -> T {
-        if (levels + 1).saturating_mul(self.0.graph.longest_chain) <= limits::SMALL_STACK_LEVELS {
+        if (levels + 2).saturating_mul(self.0.graph.longest_chain) <= limits::SMALL_STACK_LEVELS {
             return check();
         }
         std::thread::scope(|scope| {
