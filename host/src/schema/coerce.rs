@@ -143,7 +143,9 @@ impl<'g> Coercer<'g> {
                 return;
             }
             let mut copy = value.clone();
-            if self.coerce(member, &mut copy, Some(here)) && (!exactly_one || self.walk.matching(members, &copy).len() == 1) {
+            if self.coerce(member, &mut copy, Some(here))
+                && (!exactly_one || self.walk.matching(members, &copy).len() == 1)
+            {
                 *value = copy;
                 return;
             }
@@ -162,7 +164,8 @@ impl<'g> Coercer<'g> {
             for child in children {
                 valid &= self.coerce(child, member, None);
             }
-            let absent = !valid && member.is_null() && node.properties.contains_key(&name) && !self.required(here, &name);
+            let absent =
+                !valid && member.is_null() && node.properties.contains_key(&name) && !self.required(here, &name);
             if absent && self.walk.spend(map.len() as u64) {
                 map.shift_remove(&name);
                 self.changed.push(words::path(&self.path));
