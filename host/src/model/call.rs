@@ -1,0 +1,148 @@
+//! What a model wrote: tool calls, and the assistant message that holds them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Json, JsonError};
+
+/// One tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCall {
+    /// The model's id; not necessarily unique.
+    pub id: Arc<str>,
+    /// The tool's name as the model wrote it.
+    pub name: Arc<str>,
+    /// The arguments as the model wrote them.
+    pub arguments: Json,
+}
+
+impl ToolCall {
+    /// A call from its parts.
+    pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Json) -> Self {
+        Self { id: id.into(), name: name.into(), arguments }
+    }
+}
+
+/// Why the model stopped writing. It decides whether calls run at all: see [`StopReason::Length`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It wants its tools called.
+    #[default]
+    ToolUse,
+    /// It was done; calls in the message still run.
+    Stop,
+    /// Cut at the output limit: no call runs, each gets an error result.
+    Length,
+    /// The provider failed: nothing runs and there are no results.
+    Error,
+    /// The run was cancelled while the model wrote: nothing runs and there are no results.
+    Aborted,
+}
+
+/// An assistant message: the calls of one batch in source order.
+#[derive(Clone, Debug, Default)]
+pub struct AssistantMessage {
+    /// Why the model stopped.
+    pub stop_reason: StopReason,
+    /// The calls, in source order.
+    pub calls: Vec<ToolCall>,
+    /// The whole message as it was given, for hooks and tools that look at it.
+    pub raw: Option<Json>,
+}
+
+/// Why a document is no assistant message.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MessageError {
+    /// Not JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// JSON of another shape.
+    #[error(
+        "not an assistant message: {0}. Expected {{\"content\": [{{\"type\": \"toolCall\", \"id\", \"name\", \"arguments\"}}]}} or an array of calls"
+    )]
+    Shape(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    #[serde(default)]
+    stop_reason: StopReason,
+    #[serde(borrow)]
+    content: Vec<&'a serde_json::value::RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireCall {
+    id: Arc<str>,
+    name: Arc<str>,
+    #[serde(default = "Json::empty_object")]
+    arguments: Json,
+}
+
+#[derive(Deserialize)]
+struct WireType<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<std::borrow::Cow<'a, str>>,
+}
+
+impl AssistantMessage {
+    /// A message that holds these calls and nothing else.
+    pub fn of_calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        Self { calls: calls.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Reads `{stopReason?, content: [{type: "toolCall", id, name, arguments}, …]}` or a bare array of calls. Content of
+    /// other types is kept in [`raw`](Self::raw) only.
+    pub fn parse(text: &str) -> Result<Self, MessageError> {
+        let raw = Json::verify(text)?;
+        let shape = |e: serde_json::Error| MessageError::Shape(e.to_string());
+        let bare = raw.text().starts_with('[');
+        let wire = if bare {
+            Wire { stop_reason: StopReason::ToolUse, content: serde_json::from_str(raw.text()).map_err(shape)? }
+        } else {
+            serde_json::from_str::<Wire<'_>>(raw.text()).map_err(shape)?
+        };
+        let mut calls = Vec::new();
+        for (at, part) in wire.content.iter().enumerate() {
+            let part_shape = |e: serde_json::Error| MessageError::Shape(format!("content[{at}]: {e}"));
+            let kind = serde_json::from_str::<WireType<'_>>(part.get()).map_err(part_shape)?.kind;
+            if kind.as_deref() == Some("toolCall") || (bare && kind.is_none()) {
+                let call: WireCall = serde_json::from_str(part.get()).map_err(part_shape)?;
+                calls.push(ToolCall::new(call.id, call.name, call.arguments));
+            }
+        }
+        let stop_reason = wire.stop_reason;
+        Ok(Self { stop_reason, calls, raw: Some(raw) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn reads_a_message_and_a_bare_array() {
+        let text = r#"{"stopReason":"length","content":[{"type":"text","text":"hm"},
+            {"type":"toolCall","id":"c1","name":"read","arguments":{"n":9007199254740993}},{"type":"toolCall","id":"c2","name":"ls"}]}"#;
+        let message = AssistantMessage::parse(text).unwrap();
+        assert_eq!(message.stop_reason, StopReason::Length);
+        assert_eq!(message.calls[0].arguments.text(), r#"{"n":9007199254740993}"#);
+        assert_eq!(message.calls[1].arguments.text(), "{}");
+        assert_eq!(message.raw.unwrap().text(), text);
+
+        let bare = AssistantMessage::parse(r#"[{"id":"c1","name":"read","arguments":"x"}]"#).unwrap();
+        assert_eq!(bare.calls[0].arguments.text(), "\"x\"");
+    }
+
+    #[test]
+    fn says_where_the_shape_is_wrong() {
+        let error = AssistantMessage::parse(r#"{"content":[{"type":"toolCall","id":"c1"}]}"#).unwrap_err();
+        assert!(error.to_string().contains("content[0]: missing field `name`"), "{error}");
+    }
+}

@@ -1,0 +1,202 @@
+//! One JSON document that keeps the text it came as, so that digits and key order survive the whole way.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Deepest nesting of arrays and objects that a document may have (serde_json's own recursion limit, less one).
+pub const MAX_DEPTH: usize = 127;
+
+/// serde_json's private map keys for numbers and raw values: a document that spells one out would be read as
+/// something else than it says.
+const RESERVED: &str = "$serde_json::private::";
+
+/// A JSON document: its text, and its parsed form once somebody asked for it. Cheap to clone.
+#[derive(Clone)]
+pub struct Json(Arc<Inner>);
+
+struct Inner {
+    text: Box<RawValue>,
+    value: OnceLock<Value>,
+}
+
+/// Why a text is not a JSON document.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// Not JSON, a lone surrogate, or nested deeper than [`MAX_DEPTH`].
+    #[error("not a JSON document: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// An object key that the JSON library keeps for itself.
+    #[error("not accepted: an object key begins with `{RESERVED}`")]
+    Reserved,
+}
+
+impl Json {
+    /// Reads a document and keeps its parsed form; for what the host itself looks into.
+    pub fn parse(text: impl Into<String>) -> Result<Self, JsonError> {
+        let (text, value) = read(text.into())?;
+        Ok(Self(Arc::new(Inner { text, value: OnceLock::from(value) })))
+    }
+
+    /// Checks a document and keeps only its text; for what merely passes through.
+    pub fn verify(text: impl Into<String>) -> Result<Self, JsonError> {
+        let (text, _) = read(text.into())?;
+        Ok(Self(Arc::new(Inner { text, value: OnceLock::new() })))
+    }
+
+    /// A document from a value.
+    pub fn from_value(value: Value) -> Self {
+        // A `Value` always serializes: its keys are strings.
+        let text = serde_json::value::to_raw_value(&value).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        Self(Arc::new(Inner { text, value: OnceLock::from(value) }))
+    }
+
+    /// Anything that serializes, as a document.
+    pub fn of(value: &impl Serialize) -> Result<Self, JsonError> {
+        let text = serde_json::value::to_raw_value(value)?;
+        Ok(Self(Arc::new(Inner { text, value: OnceLock::new() })))
+    }
+
+    /// `null`.
+    pub fn null() -> Self {
+        Self::from_value(Value::Null)
+    }
+
+    /// `{}`.
+    pub fn empty_object() -> Self {
+        Self::from_value(Value::Object(serde_json::Map::new()))
+    }
+
+    /// The document as it was written.
+    pub fn text(&self) -> &str {
+        self.0.text.get()
+    }
+
+    /// The document, parsed on first use.
+    pub fn value(&self) -> &Value {
+        // The text was read once when this document was made.
+        self.0.value.get_or_init(|| serde_json::from_str(self.text()).unwrap_or(Value::Null))
+    }
+
+    /// Length of the text in bytes.
+    pub fn len(&self) -> usize {
+        self.text().len()
+    }
+
+    /// Never: a document has at least one byte.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+fn read(text: String) -> Result<(Box<RawValue>, Value), JsonError> {
+    if mentions_reserved(&text) {
+        return Err(JsonError::Reserved);
+    }
+    let value = serde_json::from_str(&text)?;
+    Ok((RawValue::from_string(text)?, value))
+}
+
+/// Whether the text could hold a reserved key, written plainly or with `\u00XX` escapes.
+fn mentions_reserved(text: &str) -> bool {
+    if text.contains(RESERVED) {
+        return true;
+    }
+    if !text.contains("\\u00") {
+        return false;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\\u00") {
+        plain.push_str(&rest[..at]);
+        let after = &rest[at + 4..];
+        match after.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) if byte.is_ascii_graphic() => {
+                plain.push(byte as char);
+                rest = &after[2..];
+            }
+            _ => {
+                plain.push_str("\\u00");
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain.contains(RESERVED)
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Equal as values: layout does not count, key order neither, digits do.
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.text() == other.text() || self.value() == other.value()
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.text.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Self::verify(String::from(Box::<str>::from(text))).map_err(serde::de::Error::custom)
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self::from_value(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn digits_and_layout_survive() {
+        for text in ["9007199254740993", "18446744073709551615", "0.1", "1e400", "-0", " {\"a\" : 1.0} "] {
+            let json = Json::parse(text).unwrap();
+            assert_eq!(json.text(), text.trim());
+            assert_eq!(serde_json::to_string(&json).unwrap(), text.trim());
+        }
+        let long = "0.".to_owned() + &"123456789".repeat(9);
+        assert_eq!(Json::from_value(serde_json::from_str(&long).unwrap()).text(), long);
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused() {
+        for text in ["", "{", "nul", "{} {}", "\"\\ud800\"", "NaN"] {
+            assert!(matches!(Json::verify(text), Err(JsonError::Syntax(_))), "{text}");
+        }
+        let deep = |n| "[".repeat(n) + &"]".repeat(n);
+        assert!(Json::verify(deep(MAX_DEPTH)).is_ok());
+        assert!(Json::verify(deep(MAX_DEPTH + 1)).is_err());
+    }
+
+    #[test]
+    fn the_librarys_private_keys_are_refused_however_written() {
+        for text in [r#"{"$serde_json::private::Number":"1"}"#, r#"{"\u0024serde_json::private::RawValue":"1"}"#] {
+            assert!(matches!(Json::parse(text), Err(JsonError::Reserved)), "{text}");
+        }
+    }
+}

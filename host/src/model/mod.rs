@@ -1,0 +1,17 @@
+//! Plain data that crosses every border of the host: calls, results, events, messages. No engine, no runtime.
+
+mod call;
+mod content;
+mod definition;
+mod error;
+mod event;
+mod json;
+mod result;
+
+pub use call::{AssistantMessage, MessageError, StopReason, ToolCall};
+pub use content::{Content, ContentMeta, ResourceBody};
+pub use definition::{Access, DefinitionError, ExclusiveKey, ExecutionMode, Hints, ToolDefinition};
+pub use error::{Denial, ErrorInfo, ErrorKind, Stage};
+pub use event::{Event, Metrics, ToolResultMessage};
+pub use json::{Json, JsonError, MAX_DEPTH};
+pub use result::{Override, ToolResult};
