@@ -35,11 +35,14 @@ pub(super) fn scope_paths(crossings: &[(usize, usize)], resources: usize) -> usi
     count
 }
 
-/// The longest in-place chain. One that comes back to itself would apply for ever to one and the same value.
+/// The longest in-place chain. One that comes back to itself would apply for ever to one and the same value, and one
+/// that branches at every step would apply more often than can be afforded even once.
 pub(super) fn longest_chain(nodes: &[Node]) -> Result<usize, SchemaError> {
     const NEW: usize = usize::MAX;
     const OPEN: usize = usize::MAX - 1;
     let mut lengths = vec![NEW; nodes.len()];
+    // How often subschemas are applied to one value, starting from each.
+    let mut applications = vec![1_u64; nodes.len()];
     let mut longest = 0;
     for start in 0..nodes.len() {
         // Each entry: a node and those it applies in place that are still to be looked at.
@@ -77,6 +80,26 @@ pub(super) fn longest_chain(nodes: &[Node]) -> Result<usize, SchemaError> {
                             limits::MAX_CHAIN
                         ),
                     ));
+                }
+                let applied = nodes
+                    .get(*id)
+                    .into_iter()
+                    .flat_map(Node::in_place)
+                    .filter_map(|child| applications.get(child))
+                    .fold(1_u64, |sum, count| sum.saturating_add(*count));
+                if applied > limits::MAX_APPLICATIONS {
+                    let at = nodes.get(*id).map_or("", |node| node.at.as_str());
+                    return Err(SchemaError::new(
+                        at,
+                        format!(
+                            "its `$ref`, `allOf`, `anyOf` and the like multiply to more than {} for one value; list each \
+                             alternative once",
+                            limits::MAX_APPLICATIONS
+                        ),
+                    ));
+                }
+                if let Some(slot) = applications.get_mut(*id) {
+                    *slot = applied;
                 }
                 longest = longest.max(length);
                 if let Some(slot) = lengths.get_mut(*id) {

@@ -17,6 +17,10 @@ pub const MAX_SUBSCHEMAS: usize = 10_000;
 /// this number times the depth of the arguments, so it bounds the stack.
 pub const MAX_CHAIN: usize = 64;
 
+/// How often subschemas are applied to one value, counted through references. Definitions that each refer twice to the
+/// next are small to write and double at every step.
+pub const MAX_APPLICATIONS: u64 = 50_000;
+
 /// Subschemas with an `$id` of their own.
 pub const MAX_RESOURCES: usize = 64;
 
