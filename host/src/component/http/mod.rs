@@ -253,7 +253,8 @@ impl Exchange {
     fn hyper_error(&self, error: &hyper::Error) -> Error {
         if error.is_parse_too_large() {
             let most = self.policy.limits().header_bytes;
-            let rule = format!("the response's headers are more than `http-header-bytes` = {most}, or too many; raise it");
+            let rule =
+                format!("the response's headers are more than `http-header-bytes` = {most}, or too many; raise it");
             (self.deny)(self.permit.denied(rule));
             return Error::HttpResponseHeaderSectionSize(u32::try_from(most).ok());
         }
