@@ -4,7 +4,12 @@
 
 #[cfg(feature = "component")]
 pub mod component;
+mod host;
 pub mod model;
 pub mod pipeline;
+pub mod registry;
 pub mod sandbox;
+pub mod schema;
 pub mod state;
+
+pub use host::{Host, HostBuilder};

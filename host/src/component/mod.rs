@@ -1,3 +1,22 @@
-//! WebAssembly components as tools and hooks; everything that knows wasmtime.
+//! Tools and hooks that are WebAssembly components. Everything that knows the engine is in here.
 
+mod bindings;
+mod cache;
+mod engine;
+mod failure;
+mod hostcalls;
 pub mod http;
+mod inspect;
+mod instance;
+mod keys;
+mod limiter;
+mod load;
+mod logs;
+mod plugin;
+mod ticker;
+mod wasi;
+
+pub use cache::{CacheError, CompileCache};
+pub use engine::{Engine, EngineError, EngineSettings};
+pub use inspect::{ComponentInfo, InspectError, inspect};
+pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source};
