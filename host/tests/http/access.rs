@@ -5,14 +5,11 @@ use std::sync::atomic::Ordering;
 
 use http::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use toolgate::component::http::{HttpClient, HttpCtx};
-use toolgate::model::{Json, ToolCall};
-use toolgate::pipeline::{BatchInfo, CallContext, NoLogs};
+use toolgate::component::http::HttpClient;
 use toolgate::sandbox::http::{HttpGrant, HttpLimits, HttpPolicy};
-use toolgate::state::StateStore;
 use wasmtime_wasi_http::Error;
 
-use crate::support::{Client, Names, Server, body, get, grant};
+use crate::support::{Client, Names, Server, body, grant};
 
 #[tokio::test]
 async fn a_granted_request_arrives_as_the_guest_made_it() {
@@ -161,30 +158,5 @@ async fn a_body_longer_than_stated_does_not_reach_the_wire() {
     match client.send(request).await {
         Ok(mut answer) => assert!(!answer.text().await.unwrap_or_default().contains("admin")),
         Err(error) => assert!(!matches!(error, Error::HttpRequestDenied), "{error}"),
-    }
-}
-
-#[tokio::test]
-async fn a_calls_denials_are_listed_under_the_plugin() {
-    let call = ToolCall { id: "c1".into(), name: "fetch".into(), arguments: Json::empty_object() };
-    let batch = BatchInfo { size: 1, turn: "t".into(), conversation: "c".into(), message: None };
-    let cx = Arc::new(CallContext::new(
-        call,
-        Some("web".into()),
-        0,
-        Arc::new(batch),
-        Default::default(),
-        Arc::new(StateStore::default()),
-        Arc::new(NoLogs),
-    ));
-    let client = Arc::new(HttpClient::new().unwrap());
-    let mut http = HttpCtx::for_call(Arc::new(HttpPolicy::default()), client, "web".into(), cx.clone());
-    assert!(http.send(get("https://user:pw@a.example/x?token=1"), None).await.is_err());
-    assert!(http.send(get("https://a.example/x?token=1"), None).await.is_err());
-    let denials = cx.denials();
-    assert_eq!(denials.len(), 2);
-    for denial in denials {
-        assert_eq!((&*denial.plugin, &*denial.capability), ("web", "http"));
-        assert_eq!(denial.subject, "GET https://a.example/x");
     }
 }

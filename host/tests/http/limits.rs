@@ -34,7 +34,7 @@ async fn a_body_over_the_cap_is_an_error_and_noted() {
     assert!(read <= 100_000);
     assert!(answer.body.frame().await.is_none());
     let rule = &client.denials()[0].rule;
-    assert!(rule.contains("`http-response-bytes` = 100000"), "{rule}");
+    assert!(rule.contains("limits.http-response-bytes = 100000"), "{rule}");
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn headers_over_the_cap_are_an_error_and_noted() {
         let error = client.get(&server.url("/")).await.err();
         assert!(matches!(error, Some(Error::HttpResponseHeaderSectionSize(Some(10_000)))), "{error:?}");
         let rule = &client.denials()[0].rule;
-        assert!(rule.contains("`http-header-bytes` = 10000"), "{rule}");
+        assert!(rule.contains("limits.http-header-bytes = 10000"), "{rule}");
     }
 }
 
@@ -207,7 +207,7 @@ async fn open_connections_are_counted_until_their_body_is_gone() {
     let _second = client.get(&server.url("/2")).await.unwrap();
     assert!(matches!(client.get(&server.url("/3")).await, Err(Error::ConnectionLimitReached)));
     let rule = &client.denials()[0].rule;
-    assert!(rule.contains("`http-connections` = 2"), "{rule}");
+    assert!(rule.contains("limits.http-connections = 2"), "{rule}");
     drop(first);
     assert!(client.get(&server.url("/4")).await.is_ok());
 }

@@ -33,10 +33,9 @@ async fn a_secret_is_set_for_its_host_whatever_the_guest_sets() {
 
 #[tokio::test]
 async fn what_a_server_sends_back_in_headers_and_trailers_is_redacted() {
-    let lower = SECRET.replace('/', "-").to_lowercase();
     let server = Server::saying(format!(
         "HTTP/1.1 302 Found\r\nx-echo: Bearer {SECRET}\r\nx-two: {SECRET},{SECRET}\r\nx-clean: yes\r\n\
-         location: /next?t=s3cr3t%2FToken-value\r\nx-lower: {lower}\r\ntransfer-encoding: chunked\r\n\
+         location: /next?t=s3cr3t%2FToken-value\r\ntransfer-encoding: chunked\r\n\
          trailer: x-last\r\n\r\n2\r\nhi\r\n0\r\nx-last: {SECRET}\r\n\r\n"
     ))
     .await;
