@@ -168,10 +168,11 @@ if [ -n "$ONLY" ]; then echo "$RUSTC_USED"; exit 0; fi
 
 # --- the guests ---
 
-package_of() { sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$1/Cargo.toml" | head -1; }
+package_of() { sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' "$1" | head -1; }
 ALL=()
 for manifest in example-tools/*/Cargo.toml tests/guests/*/Cargo.toml; do
-  [ -f "$manifest" ] && ALL+=("$(package_of "$(dirname "$manifest")")")
+  # A crate that makes no cdylib is a library of guests.
+  if [ -f "$manifest" ] && grep -q cdylib "$manifest"; then ALL+=("$(package_of "$manifest")"); fi
 done
 for package in "${PACKAGES[@]}"; do
   case " ${ALL[*]} " in *" $package "*) ;; *) echo "no guest named $package; there are: ${ALL[*]}" >&2; exit 2;; esac

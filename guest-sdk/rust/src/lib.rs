@@ -123,8 +123,10 @@ macro_rules! plugin {
 macro_rules! __plugin {
     (tools $list:tt) => {
         const _: () = {
-            #[allow(dead_code)]
             struct Plugin;
+            // Natively nothing is exported; this keeps the plugin's functions from being called unused.
+            const _: fn() -> ::std::vec::Vec<::std::boxed::Box<dyn $crate::Tool>> =
+                <Plugin as $crate::__private::ToolPlugin>::tools;
             impl $crate::__private::ToolPlugin for Plugin {
                 fn tools() -> ::std::vec::Vec<::std::boxed::Box<dyn $crate::Tool>> {
                     $crate::__list!($list)
@@ -136,8 +138,10 @@ macro_rules! __plugin {
     };
     (hooks $list:tt) => {
         const _: () = {
-            #[allow(dead_code)]
             struct Plugin;
+            // Natively nothing is exported; this keeps the plugin's functions from being called unused.
+            const _: fn() -> ::std::vec::Vec<::std::boxed::Box<dyn $crate::Hook>> =
+                <Plugin as $crate::__private::HookPlugin>::hooks;
             impl $crate::__private::HookPlugin for Plugin {
                 fn hooks() -> ::std::vec::Vec<::std::boxed::Box<dyn $crate::Hook>> {
                     $crate::__list!($list)
