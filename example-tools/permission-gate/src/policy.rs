@@ -13,9 +13,9 @@ pub struct Config {
     default: Action,
     #[serde(default)]
     rules: Vec<RuleConfig>,
-    /// Where the tools' relative paths start.
-    #[serde(default = "root")]
-    base: String,
+    /// Where the tools' relative paths start. Needed by rules on paths: without it `secrets/x` and `/work/secrets/x` can't
+    /// be seen to be one file.
+    base: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
@@ -49,10 +49,6 @@ enum MatchesConfig {
 enum OneOrMany {
     One(String),
     Many(Vec<String>),
-}
-
-fn root() -> String {
-    "/".into()
 }
 
 impl OneOrMany {
@@ -103,14 +99,14 @@ impl Policy {
         if config.rules.is_empty() && config.default == Action::Allow {
             return Err("no rules, and everything else is allowed; write rules, or leave the gate out".into());
         }
-        let base = pattern::normalise("/", &config.base);
+        let base = config.base.map(|base| pattern::normalise("/", &base));
         let rules = config
             .rules
             .into_iter()
             .enumerate()
-            .map(|(index, rule)| Rule::new(rule, &base).map_err(|error| format!("rules[{index}]: {error}")))
+            .map(|(index, rule)| Rule::new(rule, base.as_deref()).map_err(|error| format!("rules[{index}]: {error}")))
             .collect::<Result<_, _>>()?;
-        Ok(Self { default: config.default, rules, base })
+        Ok(Self { default: config.default, rules, base: base.unwrap_or_else(|| "/".into()) })
     }
 
     /// The only tools whose calls can be refused or asked about; `None` where it can be any.
@@ -158,7 +154,7 @@ impl Policy {
 }
 
 impl Rule {
-    fn new(config: RuleConfig, base: &str) -> Result<Self, String> {
+    fn new(config: RuleConfig, base: Option<&str>) -> Result<Self, String> {
         let tools = config
             .tools
             .into_vec()
@@ -180,7 +176,13 @@ impl Rule {
             Some(_) if config.argument.is_none() => {
                 return Err("`matches` needs an `argument` to compare, for example \"/path\"".into());
             }
-            Some(MatchesConfig::Path(globs)) => Some(Matches::Path(all(globs, |glob| Pattern::path(base, glob))?)),
+            Some(MatchesConfig::Path(globs)) => {
+                let base = base.ok_or(
+                    "patterns of paths need the setting `base`: where the tools' relative paths start, for example \
+                     \"/work\" (for the fs tools, the first granted directory)",
+                )?;
+                Some(Matches::Path(all(globs, |glob| Pattern::path(base, glob))?))
+            }
             Some(MatchesConfig::Glob(globs)) => Some(Matches::Text(all(globs, Pattern::glob)?)),
             Some(MatchesConfig::Regex(regexes)) => Some(Matches::Text(all(regexes, Pattern::regex)?)),
             None => None,
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_matches_decides() {
-        let policy = policy(json!({"default": "ask", "rules": [
+        let policy = policy(json!({"default": "ask", "base": ".", "rules": [
             {"tools": ["write", "edit"], "argument": "/path", "matches": {"path": "src/generated/**"}, "action": "block"},
             {"tools": ["write", "edit"], "argument": "/path", "matches": {"path": ["src/**", "*.md"]}, "action": "allow"},
             {"tools": "fs_*", "action": "block"},
@@ -363,8 +365,11 @@ mod tests {
                 "path \"a/../b\"",
             ),
         ] {
-            let error = policy(json!({"default": "allow", "rules": [rule]})).err().unwrap();
+            let error = policy(json!({"default": "allow", "base": "/", "rules": [rule]})).err().unwrap();
             assert!(error.contains(text), "{error}");
         }
+        let on_path = json!({"tools": "a", "argument": "/p", "matches": {"path": "/etc/**"}, "action": "block"});
+        let error = policy(json!({"default": "allow", "rules": [on_path]})).err().unwrap();
+        assert!(error.starts_with("rules[0]: patterns of paths need the setting `base`"), "{error}");
     }
 }
