@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::{Map, Value};
 
+use super::build::reference_error;
 use super::error::SchemaError;
-use super::graph::{Graph, reference_error};
+use super::graph::Graph;
 use super::{Inner, Schema, limits, value};
 
 /// The one place that configures the library.

@@ -152,7 +152,7 @@ impl Explainer<'_> {
                         self.note(
                             found,
                             format!(
-                                "expected at least {} that match {expected}, got {count}",
+                                "must contain at least {} matching {expected}, found {count}",
                                 words::count(contains.least, "item")
                             ),
                         );
@@ -160,7 +160,7 @@ impl Explainer<'_> {
                         self.note(
                             found,
                             format!(
-                                "expected at most {} that match {expected}, got {count}",
+                                "must contain at most {} matching {expected}, found {count}",
                                 words::count(most, "item")
                             ),
                         );

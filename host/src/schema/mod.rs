@@ -4,6 +4,8 @@
 //! The verdict is always the library's, on the whole value. Coercion and explanation need to know which part fails which
 //! subschema, so they walk a graph of the subschemas beside it. Both schemas and arguments are hostile: see [`limits`].
 
+mod bounds;
+mod build;
 mod coerce;
 mod compile;
 mod error;
@@ -157,7 +159,7 @@ impl Schema {
 
     /// Runs `check` here, or on a thread with a large stack where the recursion could be too deep for this one.
     fn on_enough_stack<T: Send>(&self, levels: usize, check: impl Fn() -> T + Sync) -> T {
-        if (levels + 1).saturating_mul(self.0.graph.longest_chain) <= limits::SMALL_STACK_LEVELS {
+        if (levels + 2).saturating_mul(self.0.graph.longest_chain) <= limits::SMALL_STACK_LEVELS {
             return check();
         }
         std::thread::scope(|scope| {

@@ -80,6 +80,12 @@ fn a_scalar_becomes_an_array_only_where_the_items_accept_it() {
     never(r#"{"type":"array","items":{"type":"string"},"minItems":2}"#, r#""x""#);
     never(r#"{"type":"array","items":{"type":["string","null"]}}"#, "null");
     never(r#"{"type":"array","items":{"type":"object"}}"#, "{}");
+    // The items accept an array, not the scalar.
+    never(r#"{"type":"array","items":{"type":"array","items":{"type":"integer"}}}"#, "5");
+    assert_eq!(
+        v(r#"{"type":"array","items":{"type":"object","properties":{"l":{"type":"array"}}}}"#, r#""{\"l\":1}""#),
+        r#"[{"l":[1]}]"#
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod golden;
 mod hostile;
 mod messages;
 mod properties;
+mod suite;
 
 use serde_json::Value;
 use toolgate::schema::{Checked, Invalid, Schema};

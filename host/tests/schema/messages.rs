@@ -41,7 +41,10 @@ fn each_rule_has_its_words() {
     assert_eq!(v(r#"{"minItems":1}"#, "[]"), "v: must have at least 1 item, got 0");
     assert_eq!(v(r#"{"maxProperties":0}"#, r#"{"a":1}"#), "v: must have at most 0 properties, got 1");
     assert_eq!(v(r#"{"uniqueItems":true}"#, "[1,1.0]"), "v: must not have the same item twice; remove duplicates");
-    assert_eq!(v(r#"{"contains":{"type":"string"}}"#, "[1]"), "v: expected at least 1 item that match string, got 0");
+    assert_eq!(
+        v(r#"{"contains":{"type":"string"}}"#, "[1]"),
+        "v: must contain at least 1 item matching string, found 0"
+    );
     assert_eq!(
         v(r#"{"not":{"const":1}}"#, "1"),
         r#"v: number 1 is excluded by the schema ({"const":1}); use another value"#

@@ -32,7 +32,7 @@ impl ResponseBody {
             let size = u64::try_from(data.len()).unwrap_or(u64::MAX);
             let most = self.exchange.policy.limits().response_bytes;
             self.left = self.left.checked_sub(size).ok_or_else(|| {
-                let rule = format!("the response is larger than `http-response-bytes` = {most}; raise it");
+                let rule = format!("the response is larger than limits.http-response-bytes = {most}; raise it");
                 (self.exchange.deny)(self.exchange.permit.denied(rule));
                 Error::HttpResponseBodySize(Some(most))
             })?;

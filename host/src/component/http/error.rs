@@ -7,13 +7,16 @@ use wasmtime_wasi_http::Error;
 
 pub(super) fn from_hyper(error: &hyper::Error) -> Error {
     if error.is_timeout() {
-        Error::ConnectionReadTimeout
-    } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
-        Error::HttpResponseIncomplete
-    } else if error.source().is_some_and(|source| source.is::<io::Error>()) {
-        Error::ConnectionTerminated
-    } else {
-        Error::HttpProtocolError
+        return Error::ConnectionReadTimeout;
+    }
+    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        return Error::HttpResponseIncomplete;
+    }
+    match error.source().and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind) {
+        Some(io::ErrorKind::UnexpectedEof) => Error::HttpResponseIncomplete,
+        // Chunks that are none.
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) | None => Error::HttpProtocolError,
+        Some(_) => Error::ConnectionTerminated,
     }
 }
 

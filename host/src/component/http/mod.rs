@@ -22,8 +22,6 @@ use wasmtime_wasi_http::{
     WasiHttpHooks, WasiHttpView,
 };
 
-use crate::model::Denial;
-use crate::pipeline::CallContext;
 use crate::sandbox::http::{Denied, HttpLimits, HttpPolicy, Permit};
 use body::ResponseBody;
 pub use connect::{HttpClient, Resolve, SystemResolver};
@@ -50,14 +48,6 @@ impl HttpCtx {
     pub fn new(policy: Arc<HttpPolicy>, client: Arc<HttpClient>, deny: Deny) -> Self {
         let slots = Arc::new(Semaphore::new(policy.limits().connections));
         Self { ctx: WasiHttpCtx::new(), hooks: Hooks { policy, client, deny, slots } }
-    }
-
-    /// The same for a call, whose error result will list the denials under the plugin's name.
-    pub fn for_call(policy: Arc<HttpPolicy>, client: Arc<HttpClient>, plugin: Arc<str>, cx: Arc<CallContext>) -> Self {
-        let deny = move |Denied { subject, rule }| {
-            cx.deny(Denial { plugin: plugin.clone(), capability: "http".into(), subject, rule });
-        };
-        Self::new(policy, client, Arc::new(deny))
     }
 
     /// What [`WasiHttpView::http`] returns.
@@ -143,7 +133,7 @@ impl Hooks {
         })?;
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             let most = self.policy.limits().connections;
-            (self.deny)(permit.denied(format!("more than `http-connections` = {most} at once; raise it")));
+            (self.deny)(permit.denied(format!("more than limits.http-connections = {most} at once; raise it")));
             return Err(Error::ConnectionLimitReached);
         };
         check_headers(&parts.headers)?;
@@ -235,6 +225,11 @@ impl Exchange {
             Err(_) => return Err(Error::ConnectionReadTimeout),
         };
         let (mut parts, incoming) = response.into_parts();
+        // hyper looks only when it needs to read on, and lets up to twice as much through.
+        if parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() > header_bytes
+        {
+            return Err(self.headers_too_large());
+        }
         redact(&self.policy, &mut parts.headers);
         let body = ResponseBody::new(incoming, times.between_bytes, self).boxed_unsync();
         let worker = async move {
@@ -249,16 +244,17 @@ impl Exchange {
         Ok((Response::from_parts(parts, body), Box::new(worker)))
     }
 
-    /// A failure of the exchange in WASI's words; where a limit ended it, the operator hears which.
+    /// A failure of the exchange in WASI's words.
     fn hyper_error(&self, error: &hyper::Error) -> Error {
-        if error.is_parse_too_large() {
-            let most = self.policy.limits().header_bytes;
-            let rule =
-                format!("the response's headers are more than `http-header-bytes` = {most}, or too many; raise it");
-            (self.deny)(self.permit.denied(rule));
-            return Error::HttpResponseHeaderSectionSize(u32::try_from(most).ok());
-        }
-        error::from_hyper(error)
+        if error.is_parse_too_large() { self.headers_too_large() } else { error::from_hyper(error) }
+    }
+
+    fn headers_too_large(&self) -> Error {
+        let most = self.policy.limits().header_bytes;
+        let rule =
+            format!("the response's headers are more than limits.http-header-bytes = {most}, or too many; raise it");
+        (self.deny)(self.permit.denied(rule));
+        Error::HttpResponseHeaderSectionSize(u32::try_from(most).ok())
     }
 }
 

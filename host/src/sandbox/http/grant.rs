@@ -223,17 +223,14 @@ impl HttpGrant {
         if !host.matches(&target.host) {
             return miss(
                 0,
-                format!(
-                    "no http grant of this plugin covers the host; add {{ host = \"{}\" }} to its `http`",
-                    target.host
-                ),
+                format!("no grant in plugins.NAME.http covers the host; add one with host = \"{}\"", target.host),
             );
         }
         if !self.schemes.contains(&target.scheme) {
             return miss(
                 1,
                 format!(
-                    "the http grant for {host} does not cover the scheme; add \"{}\" to its `schemes`",
+                    "the grant for {host} in plugins.NAME.http does not cover the scheme; add \"{}\" to its `schemes`",
                     target.scheme
                 ),
             );
@@ -246,7 +243,10 @@ impl HttpGrant {
         if !port {
             return miss(
                 2,
-                format!("the http grant for {host} does not cover the port; add {} to its `ports`", target.port),
+                format!(
+                    "the grant for {host} in plugins.NAME.http does not cover the port; add {} to its `ports`",
+                    target.port
+                ),
             );
         }
         let granted = match &self.methods {
@@ -256,11 +256,16 @@ impl HttpGrant {
         if !granted {
             return miss(
                 3,
-                format!("the http grant for {host} does not cover the method; add \"{method}\" to its `methods`"),
+                format!(
+                    "the grant for {host} in plugins.NAME.http does not cover the method; add \"{method}\" to its `methods`"
+                ),
             );
         }
         if !path::is_under(&self.path, path) {
-            return miss(4, format!("the http grant for {host} covers {} only; change its `path`", self.path));
+            return miss(
+                4,
+                format!("the grant for {host} in plugins.NAME.http covers {} only; change its `path`", self.path),
+            );
         }
         if self.path != "/"
             && let Some(what) = path::escape(path)
@@ -280,11 +285,11 @@ impl HttpGrant {
         match special {
             Special::Private(_) if self.private => Ok(()),
             Special::Private(kind) => Err(format!(
-                "{addr} is a {kind} address; set `private = true` in the http grant for {host}, or name the address as `host`"
+                "{addr} is a {kind} address; set `private = true` in the grant for {host} in plugins.NAME.http, or name the address as `host`"
             )),
-            Special::Literal(kind) => {
-                Err(format!("{addr} is a {kind} address; it is granted only by naming it as `host`"))
-            }
+            Special::Literal(kind) => Err(format!(
+                "{addr} is a {kind} address; only a grant in plugins.NAME.http with it as `host` allows it"
+            )),
         }
     }
 }
@@ -385,7 +390,7 @@ mod tests {
             "192.0.2.1",
         ] {
             let rule = check(&any.clone().private(true), addr).expect_err(addr);
-            assert!(rule.contains("naming it as `host`"), "{rule}");
+            assert!(rule.contains("with it as `host`"), "{rule}");
             let named = HttpGrant::new(addr).expect(addr);
             assert_eq!(check(&named, addr), Ok(()), "{addr}");
         }

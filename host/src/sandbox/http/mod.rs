@@ -106,7 +106,10 @@ impl HttpPolicy {
         let mut grants = Vec::new();
         let mut nearest = grant::Miss {
             near: 0,
-            rule: format!("no http is granted to this plugin; give it http = [{{ host = \"{}\" }}]", target.host),
+            rule: format!(
+                "no http is granted to this plugin; add [[plugins.NAME.http]] with host = \"{}\"",
+                target.host
+            ),
         };
         for (index, grant) in self.grants.iter().enumerate() {
             match grant.covers(method, &target, bare) {
@@ -240,7 +243,10 @@ mod tests {
             assert!(ask(&policy, request).is_ok(), "{request}");
         }
         for (request, words) in [
-            ("GET https://example.com/", "add { host = \"example.com\" } to its `http`"),
+            (
+                "GET https://example.com/",
+                "no grant in plugins.NAME.http covers the host; add one with host = \"example.com\"",
+            ),
             ("GET https://api.example.com.evil.net/v1", "api.example.com.evil.net"),
             ("GET http://api.example.com/v1", "add \"http\" to its `schemes`"),
             ("GET https://api.example.com:8443/v1", "add 8443 to its `ports`"),
@@ -250,9 +256,9 @@ mod tests {
             ("GET https://api.example.com/v10", "change its `path`"),
             ("GET https://api.example.com/v1/%2e%2e/admin", "lead out of the granted `path`"),
             ("GET https://api.example.com/v1/..\\admin", "lead out of the granted `path`"),
-            ("GET https://cdn.example/", "add { host = \"cdn.example\" }"),
+            ("GET https://cdn.example/", "host = \"cdn.example\""),
             ("GET http://127.0.0.1:8081/", "add 8081 to its `ports`"),
-            ("GET http://[::ffff:127.0.0.1]:8080/", "add { host = \"[::ffff:127.0.0.1]\" }"),
+            ("GET http://[::ffff:127.0.0.1]:8080/", "host = \"[::ffff:127.0.0.1]\""),
             ("GET http://2130706433:8080/", "four decimal numbers"),
             ("GET http://0177.0.0.1:8080/", "four decimal numbers"),
             ("GET http://0x7f.1:8080/", "four decimal numbers"),
@@ -271,7 +277,7 @@ mod tests {
     #[test]
     fn nothing_granted_says_so() {
         let denied = ask(&HttpPolicy::default(), "GET https://a.example/x").expect_err("denied");
-        assert!(denied.rule.contains("http = [{ host = \"a.example\" }]"), "{}", denied.rule);
+        assert!(denied.rule.contains("[[plugins.NAME.http]] with host = \"a.example\""), "{}", denied.rule);
     }
 
     #[test]
