@@ -33,8 +33,16 @@ pub struct Shared {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run the tool calls of assistant messages
+    ///
+    /// Reads `{"stopReason"?, "content": [{"type": "toolCall", "id", "name", "arguments"}, …]}` or a bare array of calls.
+    /// Several documents in a row are the turns of one conversation; each runs as soon as it is read.
+    ///
+    /// On a terminal the calls are shown live; elsewhere every event is written as one line of JSON, and a `turn_end`
+    /// after each message. A hook's question is asked on the terminal; where there is none, the call is declined.
     Run(Run),
     /// Run one tool call and print what it answers
+    ///
+    /// Prints the text of the result; an error result goes to standard error.
     Call(Call),
     /// List the tools
     Tools(Tools),
@@ -65,11 +73,6 @@ pub struct Approve {
     pub approve: Vec<String>,
 }
 
-/// Reads `{"stopReason"?, "content": [{"type": "toolCall", "id", "name", "arguments"}, …]}` or a bare array of calls.
-/// Several documents in a row are the turns of one conversation; each runs as soon as it is read.
-///
-/// On a terminal the calls are shown live; elsewhere every event is written as one line of JSON, and a `turn_end` after
-/// each message. A hook's question is asked on the terminal; where there is none, the call is declined.
 #[derive(clap::Args)]
 #[command(after_help = exit::HELP)]
 pub struct Run {
@@ -85,7 +88,6 @@ pub struct Run {
     pub approve: Approve,
 }
 
-/// Prints the text of the result; an error result goes to standard error.
 #[derive(clap::Args)]
 #[command(after_help = exit::HELP)]
 pub struct Call {

@@ -28,7 +28,7 @@ fn json_is_the_message_also_of_an_error() {
 #[test]
 fn arguments_come_from_standard_input_with_their_digits() {
     let done = Workspace::new(PLUGINS).run_with(&["call", "echo", "-"], r#"{"n": 9007199254740993}"#);
-    assert_eq!((done.code, done.out.as_str()), (0, "{\"n\":9007199254740993}\n"), "{}", done.err);
+    assert_eq!((done.code, done.out.as_str()), (0, "{\"n\": 9007199254740993}\n"), "{}", done.err);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn hooks_and_plugins_must_fit() {
     assert_eq!(done.code, 3);
     assert!(done.err.contains("[[hooks]] names plugin \"calc\", but its component exports no hooks"), "{}", done.err);
 
-    let gate = "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"allow\" }\n";
+    let gate = "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"block\" }\n";
     let done = Workspace::new(gate).run(&["tools"]);
     assert_eq!(done.code, 3);
     assert!(done.err.contains("plugin \"gate\" exports only hooks and is not in [[hooks]]"), "{}", done.err);
