@@ -2,7 +2,15 @@
 //! native Rust type; every call goes through prepare → execute → finalize and always ends as a result the model can
 //! read.
 
+#[cfg(feature = "component")]
+pub mod component;
+pub mod config;
+mod host;
 pub mod model;
 pub mod pipeline;
+pub mod registry;
 pub mod sandbox;
+pub mod schema;
 pub mod state;
+
+pub use host::{Host, HostBuilder};

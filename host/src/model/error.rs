@@ -125,6 +125,9 @@ pub struct ErrorInfo {
     /// The hook that failed or refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook: Option<Arc<str>>,
+    /// What stopped a hook that the host had to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ErrorKind>,
     /// For the operator: what to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -136,7 +139,7 @@ pub struct ErrorInfo {
 impl ErrorInfo {
     /// An error that concerns no plugin.
     pub fn new(kind: ErrorKind, stage: Stage) -> Self {
-        Self { kind, stage, plugin: None, hook: None, hint: None, denials: Vec::new() }
+        Self { kind, stage, plugin: None, hook: None, cause: None, hint: None, denials: Vec::new() }
     }
 
     /// The same, naming a plugin.

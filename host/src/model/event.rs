@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
-use super::{Content, ErrorInfo, Json, ToolResult};
+use super::{ErrorInfo, Json, ToolResult};
 
 /// What a call cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -28,34 +29,55 @@ pub struct Metrics {
 }
 
 /// The tool-result artifact: what goes to the model and into the transcript.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "role", rename = "toolResult", rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ToolResultMessage {
     /// The model's id of the call.
     pub tool_call_id: Arc<str>,
     /// The name as the model wrote it.
     pub tool_name: Arc<str>,
-    /// For the model.
-    pub content: Vec<Content>,
-    /// For programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Json>,
-    /// The answer as data.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub structured_content: Option<Json>,
-    /// Accounting.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Json>,
-    /// Present only when not empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub added_tool_names: Vec<String>,
+    /// What the call answered, shared with the end event; its `terminate` and own `is_error` are not part of the
+    /// message.
+    pub result: Arc<ToolResult>,
     /// Whether the call failed.
     pub is_error: bool,
     /// Why, for programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorInfo>,
     /// Milliseconds since the Unix epoch.
     pub timestamp: u64,
+}
+
+impl ToolResultMessage {
+    /// Tools that become callable from the next turn on.
+    pub fn added_tool_names(&self) -> &[String] {
+        self.result.added_tool_names.as_deref().unwrap_or_default()
+    }
+}
+
+impl Serialize for ToolResultMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn optional<M: SerializeMap>(
+            map: &mut M,
+            key: &str,
+            value: &Option<impl Serialize>,
+        ) -> Result<(), M::Error> {
+            value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("role", "toolResult")?;
+        map.serialize_entry("toolCallId", &self.tool_call_id)?;
+        map.serialize_entry("toolName", &self.tool_name)?;
+        map.serialize_entry("content", &self.result.content)?;
+        optional(&mut map, "details", &self.result.details)?;
+        optional(&mut map, "structuredContent", &self.result.structured_content)?;
+        optional(&mut map, "usage", &self.result.usage)?;
+        if !self.added_tool_names().is_empty() {
+            map.serialize_entry("addedToolNames", self.added_tool_names())?;
+        }
+        map.serialize_entry("isError", &self.is_error)?;
+        optional(&mut map, "error", &self.error)?;
+        map.serialize_entry("timestamp", &self.timestamp)?;
+        map.end()
+    }
 }
 
 /// One event of a batch, in the order PIPELINE rules give. Cheap to clone.

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::LogSink;
+use super::updates::Updates;
 use crate::model::{Denial, Json, Metrics, ToolCall, ToolResult};
 use crate::state::StateStore;
 
@@ -22,11 +22,12 @@ pub struct BatchInfo {
     pub message: Option<Json>,
 }
 
-/// One call's surroundings.
+/// One call's surroundings. Cheap to clone: clones speak of the same call.
+#[derive(Clone)]
 pub struct CallContext {
     /// As the model wrote it.
     pub call: ToolCall,
-    /// The plugin that offers the tool; none for a native tool or an unknown name.
+    /// The plugin that offers the tool; none for an unknown name.
     pub plugin: Option<Arc<str>>,
     /// Place in the batch, from 0.
     pub position: u32,
@@ -38,8 +39,8 @@ pub struct CallContext {
     pub state: Arc<StateStore>,
     /// Where guests' log lines go.
     pub logs: Arc<dyn LogSink>,
-    updates: Mutex<Option<mpsc::Sender<ToolResult>>>,
-    record: Mutex<Record>,
+    updates: Arc<Mutex<Option<Arc<Updates>>>>,
+    record: Arc<Mutex<Record>>,
 }
 
 #[derive(Default)]
@@ -62,27 +63,26 @@ impl CallContext {
         state: Arc<StateStore>,
         logs: Arc<dyn LogSink>,
     ) -> Self {
-        Self { call, plugin, position, batch, cancel, state, logs, updates: Mutex::default(), record: Mutex::default() }
+        Self { call, plugin, position, batch, cancel, state, logs, updates: Arc::default(), record: Arc::default() }
     }
 
-    /// The name plain exclusive keys are compared under: the plugin's, or for a native tool its own.
+    /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.
     pub fn plugin_or_tool(&self) -> &Arc<str> {
         self.plugin.as_ref().unwrap_or(&self.call.name)
     }
 
-    /// Reports a partial result. Delivery is in order; where too many are pending, this waits. Outside execution, and
-    /// after the call settled, it does nothing.
+    /// Reports a partial result. Starts its delivery, in order, and returns; where too many are pending, this waits.
+    /// Outside execution, and after the call settled, it does nothing.
     pub async fn update(&self, partial: ToolResult) {
-        let sender = self.updates.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(sender) = sender {
-            // A closed channel means that the call has settled.
-            let _ = sender.send(partial).await;
+        let updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(updates) = updates {
+            updates.deliver(&self.call, partial).await;
         }
     }
 
     /// Opens updates for the execute stage.
-    pub(crate) fn open_updates(&self, sender: mpsc::Sender<ToolResult>) {
-        *self.updates.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    pub(crate) fn open_updates(&self, updates: Arc<Updates>) {
+        *self.updates.lock().unwrap_or_else(PoisonError::into_inner) = Some(updates);
     }
 
     /// Closes them: none gets through from here on.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{CallContext, Question};
+use super::CallContext;
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolResult};
 
 /// The three places a hook may be called at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookEvent {
     /// After validation.
@@ -19,6 +19,17 @@ pub enum HookEvent {
     AfterToolCall,
     /// After the end event.
     Settled,
+}
+
+impl HookEvent {
+    /// The word on the wire and in the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforeToolCall => "before-tool-call",
+            Self::AfterToolCall => "after-tool-call",
+            Self::Settled => "settled",
+        }
+    }
 }
 
 /// What a before hook decides.
@@ -88,6 +99,9 @@ pub struct Settled {
 }
 
 /// A hook. Every method has a default, so that a hook says only what it wants.
+///
+/// A cancelled batch tells its hooks by `cx.cancel` and drops the future once the grace period is over, counted from the
+/// cancellation or from the hook's own start, whichever is later.
 #[async_trait]
 pub trait Hook: Send + Sync {
     /// Whether to call it at all. Asked per call: keep it cheap, and let it answer from load-time knowledge.
@@ -113,15 +127,5 @@ pub trait Hook: Send + Sync {
     /// Sees how a call ended.
     async fn settled(&self, _cx: &CallContext, _settled: &Settled) -> Result<(), HookError> {
         Ok(())
-    }
-}
-
-impl Decision {
-    /// A question as the approver gets it.
-    pub(crate) fn into_question(self, hook: &Arc<str>, plugin: Option<&Arc<str>>) -> Option<Question> {
-        match self {
-            Self::Ask { title, text } => Some(Question { hook: hook.clone(), plugin: plugin.cloned(), title, text }),
-            _ => None,
-        }
     }
 }

@@ -7,8 +7,15 @@ use crate::model::Event;
 /// Why a sink takes no more events.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A consumer of events. Each event is awaited before the pipeline moves on, updates excepted. A sink that fails, or
-/// holds one event longer than the configured time (5 s), is cut off; nothing else changes.
+/// A consumer of events.
+///
+/// Each event is awaited before its call moves on, so a sink sees one call's events in order. Calls that run at the same
+/// time deliver at the same time, and an update may be handed over while an earlier one is still being taken: what must
+/// not overlap takes a fair lock (tokio's `Mutex`) first thing, and keeps the order by that.
+///
+/// A sink that fails, panics, or holds one event longer than the configured time (5 s) is cut off for the rest of the
+/// batch and the others are told (`sink_cut`); nothing else changes. Time that a sink spends on earlier events does not
+/// count against the later ones that wait behind them.
 #[async_trait]
 pub trait EventSink: Send + Sync {
     /// How it is named when it is cut off.

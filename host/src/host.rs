@@ -1,0 +1,219 @@
+//! The upper API: a host holds plugins and runs batches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::model::ExecutionMode;
+use crate::pipeline::batch::{self, Run, Settings};
+use crate::pipeline::keys::Keys;
+use crate::pipeline::sinks::Sinks;
+use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, LogSink, TracingLogs};
+use crate::registry::{Plugin, Registry, RegistryError, Snapshot};
+use crate::state::{Scope, StateStore};
+
+/// Runs batches of tool calls on the plugins it holds. Cheap to clone; all clones are one host.
+#[derive(Clone)]
+pub struct Host(Arc<Inner>);
+
+struct Inner {
+    settings: Arc<Settings>,
+    registry: Registry,
+    state: Arc<StateStore>,
+    keys: Arc<Keys>,
+    batches: AtomicU64,
+}
+
+impl Host {
+    /// A host with everything at its default.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Starts from the defaults.
+    pub fn builder() -> HostBuilder {
+        HostBuilder::default()
+    }
+
+    /// Adds a plugin, all of it or nothing. Batches that run already do not see it.
+    ///
+    /// # Errors
+    ///
+    /// A name that is taken, a tool that another plugin offers, a definition or a schema that is not accepted.
+    pub fn load(&self, plugin: Plugin) -> Result<(), RegistryError> {
+        self.0.registry.load(plugin)
+    }
+
+    /// Puts a plugin in the place of the one with its name. Batches that run already go on with the old one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Self::load), and where there is no plugin of that name. The old one stays then.
+    pub fn replace(&self, plugin: Plugin) -> Result<(), RegistryError> {
+        self.0.registry.replace(plugin)
+    }
+
+    /// Takes a plugin out. Batches that run already go on with it.
+    ///
+    /// # Errors
+    ///
+    /// There is no plugin of that name.
+    pub fn unload(&self, plugin: &str) -> Result<(), RegistryError> {
+        self.0.registry.unload(plugin)
+    }
+
+    /// Counts the changes to what is loaded, and wakes whoever waits for one.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.registry.changes()
+    }
+
+    /// What is loaded now.
+    pub fn tools(&self) -> Arc<Snapshot> {
+        self.0.registry.snapshot()
+    }
+
+    /// What plugins keep between calls; the embedder ends turns and conversations here.
+    pub fn state(&self) -> &StateStore {
+        &self.0.state
+    }
+
+    /// Runs one batch. It never fails: whatever goes wrong is an error result. Dropping the future stops everything the
+    /// batch had running, without results.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with time enabled.
+    pub async fn run(&self, batch: Batch) -> BatchOutcome {
+        let Batch { message, turn, conversation, cancel, sinks, mode, active } = batch;
+        let host = &*self.0;
+        let mut own_turn = None;
+        let turn = turn.unwrap_or_else(|| {
+            let number = host.batches.fetch_add(1, Ordering::Relaxed);
+            let name: Arc<str> = format!("toolgate-batch-{number}").into();
+            own_turn = Some(OwnTurn { state: host.state.clone(), name: name.clone() });
+            name
+        });
+        let info = BatchInfo {
+            size: u32::try_from(message.calls.len()).unwrap_or(u32::MAX),
+            turn,
+            conversation: conversation.unwrap_or_else(|| "default".into()),
+            message: message.raw.clone(),
+        };
+        let run = Run {
+            registry: host.registry.snapshot(),
+            active,
+            sinks: Arc::new(Sinks::new(sinks, host.settings.sink_timeout)),
+            cancel,
+            info: Arc::new(info),
+            keys: host.keys.clone(),
+            state: host.state.clone(),
+            settings: host.settings.clone(),
+        };
+        let outcome = batch::run(run, &message, mode.unwrap_or(host.settings.mode)).await;
+        drop(own_turn);
+        outcome
+    }
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A turn that nobody named: its state ends with its batch, also with one that is dropped.
+struct OwnTurn {
+    state: Arc<StateStore>,
+    name: Arc<str>,
+}
+
+impl Drop for OwnTurn {
+    fn drop(&mut self) {
+        self.state.end(Scope::Turn, &self.name);
+    }
+}
+
+/// What is fixed for the life of a host.
+pub struct HostBuilder {
+    settings: Settings,
+    hook_order: Vec<String>,
+    state: Arc<StateStore>,
+}
+
+impl Default for HostBuilder {
+    fn default() -> Self {
+        let settings = Settings {
+            mode: ExecutionMode::Parallel,
+            grace: Duration::from_secs(5),
+            approval_timeout: Duration::from_secs(120),
+            sink_timeout: Duration::from_secs(5),
+            approver: None,
+            logs: Arc::new(TracingLogs),
+        };
+        Self { settings, hook_order: Vec::new(), state: Arc::default() }
+    }
+}
+
+impl HostBuilder {
+    /// The mode of batches that do not say theirs. Default: parallel.
+    pub fn mode(mut self, mode: ExecutionMode) -> Self {
+        self.settings.mode = mode;
+        self
+    }
+
+    /// How long running code may go on after a cancellation. Default 5 s: enough to finish a file, short for a person
+    /// who waits.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = grace;
+        self
+    }
+
+    /// How long an approver may think. Default 120 s. No answer declines.
+    pub fn approval_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.approval_timeout = timeout;
+        self
+    }
+
+    /// How long a sink may hold one event. Default 5 s. Then it is cut off.
+    pub fn sink_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.sink_timeout = timeout;
+        self
+    }
+
+    /// Who answers when a hook asks. Default: nobody, which declines.
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.settings.approver = Some(approver);
+        self
+    }
+
+    /// Where plugins' log lines go. Default: `tracing`.
+    pub fn logs(mut self, logs: Arc<dyn LogSink>) -> Self {
+        self.settings.logs = logs;
+        self
+    }
+
+    /// The order hooks are called in, by plugin name. Those not named follow in the order they were loaded.
+    pub fn hook_order(mut self, plugins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hook_order = plugins.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Shares a state store with other hosts.
+    pub fn state(mut self, state: Arc<StateStore>) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// The host, without plugins.
+    pub fn build(self) -> Host {
+        Host(Arc::new(Inner {
+            settings: Arc::new(self.settings),
+            registry: Registry::new(self.hook_order),
+            state: self.state,
+            keys: Arc::default(),
+            batches: AtomicU64::new(0),
+        }))
+    }
+}

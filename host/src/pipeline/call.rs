@@ -1,0 +1,69 @@
+//! One call on its way through the stages.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::batch::Run;
+use super::{CallContext, HookEvent};
+use crate::model::{Event, ToolCall};
+use crate::registry::{RegisteredHook, RegisteredTool};
+
+/// A call whose start event was delivered.
+pub(crate) struct Call {
+    pub cx: CallContext,
+    pub lookup: Lookup,
+    pub started: Instant,
+}
+
+/// What the name stands for, in this batch.
+pub(crate) enum Lookup {
+    Found(Arc<RegisteredTool>),
+    Inactive(Arc<RegisteredTool>),
+    Unknown,
+}
+
+impl Call {
+    /// Begins a call: looks its name up and delivers its start event.
+    pub(crate) async fn start(run: &Run, position: usize, call: &ToolCall) -> Self {
+        let begun = Self::resume(run, position, call);
+        run.sinks
+            .emit(&Event::ToolExecutionStart {
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                args: call.arguments.clone(),
+            })
+            .await;
+        begun
+    }
+
+    /// The same without the event, for one whose start was delivered before.
+    pub(crate) fn resume(run: &Run, position: usize, call: &ToolCall) -> Self {
+        let started = Instant::now();
+        let lookup = run.lookup(&call.name);
+        let plugin = match &lookup {
+            Lookup::Found(tool) => Some(tool.plugin().clone()),
+            Lookup::Inactive(_) | Lookup::Unknown => None,
+        };
+        let cx = CallContext::new(
+            call.clone(),
+            plugin,
+            u32::try_from(position).unwrap_or(u32::MAX),
+            run.info.clone(),
+            run.cancel.clone(),
+            run.state.clone(),
+            run.settings.logs.clone(),
+        );
+        Self { cx, lookup, started }
+    }
+
+    /// The hooks to call for an event of this call, in order.
+    pub(crate) fn hooks<'a>(
+        &'a self,
+        run: &'a Run,
+        event: HookEvent,
+    ) -> impl Iterator<Item = &'a RegisteredHook> + Send + 'a {
+        let name = &self.cx.call.name;
+        run.registry.hooks().iter().map(|hook| &**hook).filter(move |hook| hook.wants(event, name))
+    }
+}

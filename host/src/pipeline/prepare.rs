@@ -1,0 +1,195 @@
+//! The first stage: which calls are fit to run, and with which arguments. Serial in source order, in both modes, so that
+//! a hook may count.
+
+use std::sync::Arc;
+
+use super::batch::Run;
+use super::call::{Call, Lookup};
+use super::guard::{Panicked, Stopped, guarded, with_grace};
+use super::outcome::{Outcome, panicked_hook};
+use super::{Approval, ApprovalRequest, Decision, HookError, HookEvent, Question};
+use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage};
+use crate::registry::{RegisteredHook, RegisteredTool};
+use crate::schema::Invalid;
+
+const STAGE: Stage = Stage::Prepare;
+
+/// What becomes of a call.
+pub(crate) enum Preparation {
+    /// It is to run.
+    Ready { tool: Arc<RegisteredTool>, arguments: Json },
+    /// It is settled; the arguments are those that preparation came to.
+    Immediate { arguments: Json, outcome: Outcome },
+}
+
+/// Takes a call through all steps of preparation.
+pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
+    let mut arguments = call.cx.call.arguments.clone();
+    match steps(run, call, &mut arguments).await {
+        Ok(tool) => Preparation::Ready { tool, arguments },
+        Err(outcome) => Preparation::Immediate { arguments, outcome },
+    }
+}
+
+async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<RegisteredTool>, Outcome> {
+    run.not_cancelled(STAGE)?;
+    let tool = found(call)?;
+    not_too_large(tool, arguments)?;
+    if tool.definition().prepares_arguments {
+        *arguments = shim(run, call, tool, arguments).await?;
+    }
+    if let Err(invalid) = validate(run, call, tool, arguments).await {
+        let text = invalid.message(tool.name(), arguments.value());
+        return Err(Outcome::failed(text, concerning(tool, ErrorKind::InvalidArguments)));
+    }
+    let verdict = before_hooks(run, call, tool, arguments).await?;
+    // A cancellation wins over a block, a hook's error over a cancellation.
+    run.not_cancelled(STAGE)?;
+    let questions = verdict?;
+    if !questions.is_empty() {
+        ask(run, call, arguments, questions).await?;
+    }
+    Ok(tool.clone())
+}
+
+fn concerning(tool: &RegisteredTool, kind: ErrorKind) -> ErrorInfo {
+    ErrorInfo::new(kind, STAGE).with_plugin(Some(tool.plugin().clone()))
+}
+
+fn found(call: &Call) -> Result<&Arc<RegisteredTool>, Outcome> {
+    let hint = match &call.lookup {
+        Lookup::Found(tool) => return Ok(tool),
+        Lookup::Inactive(tool) => Some(format!(
+            "plugin {:?} offers this tool, but it is not active at this point: a result's addedToolNames activates it, or initially-active = true",
+            tool.plugin()
+        )),
+        Lookup::Unknown => None,
+    };
+    let mut info = ErrorInfo::new(ErrorKind::NotFound, STAGE);
+    info.hint = hint;
+    Err(Outcome::failed(format!("Tool {} not found", call.cx.call.name), info))
+}
+
+fn not_too_large(tool: &RegisteredTool, arguments: &Json) -> Result<(), Outcome> {
+    match tool.arguments_bytes() {
+        Some(limit) if arguments.len() > limit => {
+            let text = format!(
+                "Validation failed for tool \"{}\":\n  - root: the arguments are {} bytes long, at most {limit} are accepted; send less at once\n\nReceived arguments:\n(too long to repeat)",
+                tool.name(),
+                arguments.len()
+            );
+            let info = concerning(tool, ErrorKind::InvalidArguments).with_hint("the limit is limits.arguments-bytes");
+            Err(Outcome::failed(text, info))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lets the tool read an older argument shape.
+async fn shim(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json) -> Result<Json, Outcome> {
+    let prepared =
+        with_grace(&run.cancel, run.settings.grace, || tool.tool().prepare_arguments(&call.cx, arguments)).await;
+    match prepared {
+        Ok(Ok(prepared)) => Ok(prepared),
+        Ok(Err(error)) => Err(Outcome::of_tool_error(error, STAGE, tool)),
+        Err(stopped) => Err(Outcome::of_stopped_tool(stopped, STAGE, tool)),
+    }
+}
+
+/// Coerces and validates; what was coerced is made known.
+async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut Json) -> Result<(), Invalid> {
+    let checked = tool.parameters().check(arguments.value())?;
+    if let Some(coerced) = checked.coerced {
+        *arguments = Json::from_value(coerced);
+        run.sinks
+            .emit(&Event::ArgumentsCoerced {
+                tool_call_id: call.cx.call.id.clone(),
+                tool_name: call.cx.call.name.clone(),
+                paths: checked.paths,
+            })
+            .await;
+    }
+    Ok(())
+}
+
+/// Calls the before hooks one after another. The outer error is a failure; the inner one a block, which a cancellation
+/// still wins over; the good end is what is to be asked.
+async fn before_hooks(
+    run: &Run,
+    call: &Call,
+    tool: &RegisteredTool,
+    arguments: &mut Json,
+) -> Result<Result<Vec<Question>, Outcome>, Outcome> {
+    const EVENT: HookEvent = HookEvent::BeforeToolCall;
+    let mut questions = Vec::new();
+    for hook in call.hooks(run, EVENT) {
+        let decided =
+            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments)).await;
+        match decided {
+            Ok(Ok(Decision::Allow)) => {}
+            Ok(Ok(Decision::ReplaceArguments(replaced))) => {
+                *arguments = replaced;
+                validate(run, call, tool, arguments).await.map_err(|invalid| {
+                    let invalid = invalid.message(tool.name(), arguments.value());
+                    let message = format!("it replaced the arguments with invalid ones. {invalid}");
+                    let error = HookError::Failed { cause: ErrorKind::InvalidArguments, message };
+                    Outcome::of_hook_error(error, EVENT, hook)
+                })?;
+            }
+            Ok(Ok(Decision::Block { reason, terminate })) => return Ok(Err(blocked(hook, reason, terminate))),
+            Ok(Ok(Decision::Ask { title, text })) => {
+                let (hook, plugin) = (hook.name().clone(), Some(hook.plugin().clone()));
+                questions.push(Question { hook, plugin, title, text });
+            }
+            Ok(Err(error)) => return Err(Outcome::of_hook_error(error, EVENT, hook)),
+            Err(Stopped::Cancelled) => return Err(Outcome::aborted(STAGE)),
+            Err(Stopped::Panicked) => return Err(Outcome::of_hook_error(panicked_hook(), EVENT, hook)),
+        }
+    }
+    Ok(Ok(questions))
+}
+
+fn blocked(hook: &RegisteredHook, reason: Option<String>, terminate: bool) -> Outcome {
+    let info = ErrorInfo::new(ErrorKind::Blocked, STAGE)
+        .with_plugin(Some(hook.plugin().clone()))
+        .with_hook(hook.name().clone());
+    let text = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(|| "Tool execution was blocked".into());
+    let mut outcome = Outcome::failed(text, info);
+    outcome.result.terminate = terminate.then_some(true);
+    outcome
+}
+
+/// Puts all questions to the approver at once.
+async fn ask(run: &Run, call: &Call, arguments: &Json, questions: Vec<Question>) -> Result<(), Outcome> {
+    let asking = questions.first().map(|question| (question.hook.clone(), question.plugin.clone()));
+    let declined = |reason: Option<String>, hint: Option<String>| {
+        let mut text = "Tool execution was declined".to_owned();
+        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()) {
+            text = format!("{text}: {reason}");
+        }
+        let mut info = ErrorInfo::new(ErrorKind::Declined, STAGE);
+        info.hint = hint;
+        if let Some((hook, plugin)) = asking {
+            info.hook = Some(hook);
+            info.plugin = plugin;
+        }
+        Err(Outcome::failed(text, info))
+    };
+    let Some(approver) = &run.settings.approver else {
+        return declined(None, Some("a hook asks for approval and this host has no approver".into()));
+    };
+    let request = ApprovalRequest { call: call.cx.call.clone(), arguments: arguments.clone(), questions };
+    let timeout = run.settings.approval_timeout;
+    let answer = tokio::select! {
+        biased;
+        () = run.cancel.cancelled() => return Err(Outcome::aborted(STAGE)),
+        answer = tokio::time::timeout(timeout, guarded(|| approver.approve(request))) => answer,
+    };
+    run.not_cancelled(STAGE)?;
+    match answer {
+        Ok(Ok(Approval::Approved)) => Ok(()),
+        Ok(Ok(Approval::Declined { reason })) => declined(reason, None),
+        Ok(Err(Panicked)) => declined(None, Some("the approver panicked".into())),
+        Err(_) => declined(None, Some(format!("the approver gave no answer within {timeout:?}"))),
+    }
+}

@@ -1,0 +1,140 @@
+//! Delivery of one batch's events: every live sink at once, each watched by a clock.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::EventSink;
+use super::guard::{Panicked, guarded};
+use crate::model::Event;
+
+/// The sinks of one batch.
+pub(crate) struct Sinks {
+    watched: Vec<Watched>,
+    timeout: Duration,
+}
+
+struct Watched {
+    sink: Arc<dyn EventSink>,
+    is_cut: AtomicBool,
+    /// Wakes the deliveries that are under way when the sink is cut.
+    cut: CancellationToken,
+    held: Mutex<Held>,
+}
+
+/// The events a sink is holding, oldest first, each with the time since when it has nothing older to finish.
+#[derive(Default)]
+struct Held {
+    next: u64,
+    since: VecDeque<(u64, Instant)>,
+}
+
+impl Sinks {
+    pub(crate) fn new(sinks: Vec<Arc<dyn EventSink>>, timeout: Duration) -> Self {
+        let watch = |sink| Watched {
+            sink,
+            is_cut: AtomicBool::new(false),
+            cut: CancellationToken::new(),
+            held: Mutex::default(),
+        };
+        Self { watched: sinks.into_iter().map(watch).collect(), timeout }
+    }
+
+    /// Whether nobody listens (any more).
+    pub(crate) fn is_silent(&self) -> bool {
+        self.watched.iter().all(|watched| watched.is_cut.load(Ordering::Relaxed))
+    }
+
+    /// Delivers an event to every live sink and waits for all of them. On the first poll each sink has been given the
+    /// event. A sink that is cut on the way is made known to the others before this returns.
+    pub(crate) async fn emit(&self, event: &Event) {
+        let mut news = self.deliver(event).await;
+        while let Some(cut) = news.pop() {
+            news.extend(self.deliver(&cut).await);
+        }
+    }
+
+    async fn deliver(&self, event: &Event) -> Vec<Event> {
+        if self.is_silent() {
+            return Vec::new();
+        }
+        let deliveries = self.watched.iter().map(|watched| watched.deliver(event, self.timeout));
+        join_all(deliveries).await.into_iter().flatten().collect()
+    }
+}
+
+impl Watched {
+    /// Hands one event over. Answers the news where this delivery is the one that got the sink cut.
+    async fn deliver(&self, event: &Event, timeout: Duration) -> Option<Event> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut delivery = std::pin::pin!(guarded(|| self.sink.event(event)));
+        let holding = Holding::begin(&self.held);
+        loop {
+            let deadline = holding.since() + timeout;
+            tokio::select! {
+                biased;
+                taken = &mut delivery => return match taken {
+                    Ok(Ok(())) => None,
+                    Ok(Err(error)) => self.cut(format!("it failed: {error}")),
+                    Err(Panicked) => self.cut("it panicked".into()),
+                },
+                () = self.cut.cancelled() => return None,
+                () = tokio::time::sleep_until(deadline) => {
+                    // The clock starts anew whenever the sink finishes something older.
+                    if holding.since() + timeout <= Instant::now() {
+                        return self.cut(format!("it held one event longer than {timeout:?}"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn cut(&self, reason: String) -> Option<Event> {
+        if self.is_cut.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        self.cut.cancel();
+        let sink: Arc<str> = self.sink.name().into();
+        tracing::error!(target: "toolgate::sink", sink = &*sink, reason, "an event sink was cut off; the batch goes on");
+        Some(Event::SinkCut { sink, reason })
+    }
+}
+
+struct Holding<'a> {
+    held: &'a Mutex<Held>,
+    number: u64,
+}
+
+impl<'a> Holding<'a> {
+    fn begin(held: &'a Mutex<Held>) -> Self {
+        let mut all = held.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = all.next;
+        all.next += 1;
+        all.since.push_back((number, Instant::now()));
+        Self { held, number }
+    }
+
+    fn since(&self) -> Instant {
+        let all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        all.since.iter().find(|(number, _)| *number == self.number).map_or_else(Instant::now, |(_, since)| *since)
+    }
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(at) = all.since.binary_search_by_key(&self.number, |(number, _)| *number) else { return };
+        all.since.remove(at);
+        let now = Instant::now();
+        for (_, since) in all.since.iter_mut().skip(at) {
+            *since = now;
+        }
+    }
+}
