@@ -2,6 +2,9 @@
 //! native Rust type; every call goes through prepare → execute → finalize and always ends as a result the model can
 //! read.
 
+#[cfg(feature = "component")]
+pub mod component;
+pub mod config;
 mod host;
 pub mod model;
 pub mod pipeline;

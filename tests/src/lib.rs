@@ -1,6 +1,8 @@
-//! What the integration tests share: the golden scenarios and their runner.
+//! What the integration tests share: real components under a host, the golden scenarios and their runner.
 
 pub mod golden;
+#[cfg(feature = "component")]
+pub mod guests;
 
 use std::path::PathBuf;
 

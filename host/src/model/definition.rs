@@ -57,7 +57,7 @@ pub struct Hints {
 }
 
 /// A tool's description of itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
     /// `[A-Za-z0-9_-]{1,64}`.
@@ -76,10 +76,10 @@ pub struct ToolDefinition {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_mode: Option<ExecutionMode>,
     /// Keys a call holds while it runs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusive: Vec<ExclusiveKey>,
     /// The tool wants to see arguments before they are validated.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prepares_arguments: bool,
     /// MCP's annotations.
     pub hints: Hints,

@@ -70,6 +70,15 @@ pub struct Override {
 }
 
 impl Override {
+    /// Bytes of all that it replaces; what the result limit counts.
+    pub fn size(&self) -> usize {
+        let json = |j: &Option<Json>| j.as_ref().map_or(0, Json::len);
+        self.content.iter().flatten().map(Content::size).sum::<usize>()
+            + json(&self.details)
+            + json(&self.structured_content)
+            + json(&self.usage)
+    }
+
     /// Applies the change to a result and its error mark.
     pub fn apply(self, result: &mut ToolResult, is_error: &mut bool) {
         if let Some(content) = self.content {

@@ -22,7 +22,8 @@ pub struct BatchInfo {
     pub message: Option<Json>,
 }
 
-/// One call's surroundings.
+/// One call's surroundings. Cheap to clone: clones speak of the same call.
+#[derive(Clone)]
 pub struct CallContext {
     /// As the model wrote it.
     pub call: ToolCall,
@@ -38,8 +39,8 @@ pub struct CallContext {
     pub state: Arc<StateStore>,
     /// Where guests' log lines go.
     pub logs: Arc<dyn LogSink>,
-    updates: Mutex<Option<Arc<Updates>>>,
-    record: Mutex<Record>,
+    updates: Arc<Mutex<Option<Arc<Updates>>>>,
+    record: Arc<Mutex<Record>>,
 }
 
 #[derive(Default)]
@@ -62,7 +63,7 @@ impl CallContext {
         state: Arc<StateStore>,
         logs: Arc<dyn LogSink>,
     ) -> Self {
-        Self { call, plugin, position, batch, cancel, state, logs, updates: Mutex::default(), record: Mutex::default() }
+        Self { call, plugin, position, batch, cancel, state, logs, updates: Arc::default(), record: Arc::default() }
     }
 
     /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.

@@ -10,7 +10,7 @@ use super::CallContext;
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolResult};
 
 /// The three places a hook may be called at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookEvent {
     /// After validation.

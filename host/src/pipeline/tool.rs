@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::CallContext;
-use crate::model::{Access, ErrorKind, Json, ToolDefinition, ToolResult};
+use crate::model::{Access, ErrorKind, ExclusiveKey, Json, ToolDefinition, ToolResult};
 
 /// A tool. Native Rust tools implement [`definition`](Tool::definition) and [`execute`](Tool::execute).
 #[async_trait]
@@ -112,20 +112,18 @@ pub struct Key {
 }
 
 impl Key {
-    /// The keys a definition declares, values as they stand in the arguments; paths only made lexically plain. A
-    /// pointer that finds nothing, or no scalar, is no key.
+    /// The keys a definition declares, values as they stand in the arguments.
     pub fn declared(definition: &ToolDefinition, arguments: &Json, owner: &Arc<str>) -> Vec<Self> {
-        definition
-            .exclusive
-            .iter()
-            .filter_map(|key| {
-                let value = match arguments.value().pointer(&key.pointer)? {
-                    serde_json::Value::String(text) => text.clone(),
-                    value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_)) => value.to_string(),
-                    _ => return None,
-                };
-                Some(Self { space: KeySpace::Plugin(owner.clone()), value, access: key.access })
-            })
-            .collect()
+        definition.exclusive.iter().filter_map(|key| Self::of(key, arguments, owner)).collect()
+    }
+
+    /// One declared key. A pointer that finds nothing, or no scalar, is no key.
+    pub fn of(declared: &ExclusiveKey, arguments: &Json, owner: &Arc<str>) -> Option<Self> {
+        let value = match arguments.value().pointer(&declared.pointer)? {
+            serde_json::Value::String(text) => text.clone(),
+            value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_)) => value.to_string(),
+            _ => return None,
+        };
+        Some(Self { space: KeySpace::Plugin(owner.clone()), value, access: declared.access })
     }
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::http::HttpPolicy;
 
 /// Everything granted to one plugin.
 #[derive(Clone, Debug)]
@@ -9,6 +12,8 @@ use std::path::PathBuf;
 pub struct Grants {
     /// Directories, in the order given; guest paths are distinct.
     pub dirs: Vec<DirGrant>,
+    /// Requests it may send, and what is added to them. `None` grants none.
+    pub http: Option<Arc<HttpPolicy>>,
     /// Environment values, literal.
     pub env: BTreeMap<String, String>,
     /// Whether the guest sees the real wall clock. Default true; false freezes it at the Unix epoch.
@@ -17,7 +22,7 @@ pub struct Grants {
 
 impl Default for Grants {
     fn default() -> Self {
-        Self { dirs: Vec::new(), env: BTreeMap::new(), wall_clock: true }
+        Self { dirs: Vec::new(), http: None, env: BTreeMap::new(), wall_clock: true }
     }
 }
 

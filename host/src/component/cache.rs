@@ -1,0 +1,213 @@
+//! Compiled code on disk: keyed by content and engine, private to the user, bounded in size.
+//!
+//! A precompiled file is native code, so nothing is loaded that this host did not write itself: the directory is the
+//! user's alone, and each file is checked against the length and digest that were noted when it was written.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The cache directory.
+#[derive(Debug)]
+pub struct CompileCache {
+    dir: PathBuf,
+    max_bytes: u64,
+}
+
+/// Why a directory cannot be the cache.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// It cannot be made or read.
+    #[error("compile cache {dir}: {error}", dir = dir.display())]
+    Io {
+        /// The directory.
+        dir: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Somebody else could put native code into it.
+    #[error("compile cache {dir}: {reason}. Compiled code is run as it is, so the directory must be yours alone: chmod 700, or name another one as cache-dir", dir = dir.display())]
+    NotPrivate {
+        /// The directory.
+        dir: PathBuf,
+        /// What is open about it.
+        reason: &'static str,
+    },
+}
+
+/// What is noted beside a compiled file.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    length: u64,
+    sha256: String,
+}
+
+/// Hexadecimal SHA-256.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+impl CompileCache {
+    /// Uses a directory, making it (mode 700) if it is not there.
+    pub fn open(dir: &Path, max_bytes: u64) -> Result<Self, CacheError> {
+        let fail = |error| CacheError::Io { dir: dir.to_path_buf(), error };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail)?;
+        let meta = fs::metadata(dir).map_err(fail)?;
+        let open = |reason| Err(CacheError::NotPrivate { dir: dir.to_path_buf(), reason });
+        if meta.permissions().mode() & 0o022 != 0 {
+            return open("others may write to it");
+        }
+        // The owner of a file just made is who this process runs as.
+        let probe = tempfile::tempfile_in(dir).and_then(|file| file.metadata()).map_err(fail)?;
+        if probe.uid() != meta.uid() {
+            return open("it belongs to another user");
+        }
+        Ok(Self { dir: dir.to_path_buf(), max_bytes })
+    }
+
+    fn code_path(&self, key: &str) -> PathBuf {
+        self.dir.join(format!("{key}.cwasm"))
+    }
+
+    fn note_path(&self, key: &str) -> PathBuf {
+        self.dir.join(format!("{key}.note"))
+    }
+
+    /// The compiled file of a key, if it is there and is what was written.
+    pub fn find(&self, key: &str) -> Option<PathBuf> {
+        let note: Note = serde_json::from_slice(&fs::read(self.note_path(key)).ok()?).ok()?;
+        let path = self.code_path(key);
+        let code = fs::read(&path).ok()?;
+        if code.len() as u64 != note.length || sha256_hex(&code) != note.sha256 {
+            tracing::warn!(file = %path.display(), "the cached code is not what was written; it is compiled again");
+            self.remove(key);
+            return None;
+        }
+        // Age counts from the last use.
+        if let Ok(file) = fs::File::options().append(true).open(self.note_path(key)) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(path)
+    }
+
+    /// Keeps compiled code. Writers of one key may race: each moves a complete file into place.
+    pub fn store(&self, key: &str, code: &[u8]) -> io::Result<PathBuf> {
+        let path = self.code_path(key);
+        self.write(&path, code)?;
+        let note = Note { length: code.len() as u64, sha256: sha256_hex(code) };
+        self.write(&self.note_path(key), &serde_json::to_vec(&note)?)?;
+        self.trim(key);
+        Ok(path)
+    }
+
+    /// A small document kept beside the code.
+    pub fn find_document(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.dir.join(name)).ok()
+    }
+
+    /// Keeps a small document.
+    pub fn store_document(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.write(&self.dir.join(name), bytes)
+    }
+
+    /// Forgets a key.
+    pub fn remove(&self, key: &str) {
+        let _ = fs::remove_file(self.note_path(key));
+        let _ = fs::remove_file(self.code_path(key));
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// Removes what was longest unused until the rest fits; `keep` stays.
+    fn trim(&self, keep: &str) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let meta = entry.metadata().ok()?;
+                Some((meta.modified().ok()?, meta.len(), entry.path()))
+            })
+            .collect();
+        let used: u64 = files.iter().map(|(_, length, _)| length).sum();
+        let mut over = used.saturating_sub(self.max_bytes);
+        if over == 0 {
+            return;
+        }
+        // Code is as old as its note.
+        for at in 0..files.len() {
+            let note = files[at].2.with_extension("note");
+            if let Some(noted) = files.iter().find(|(_, _, path)| *path == note).map(|(time, ..)| *time) {
+                files[at].0 = noted;
+            }
+        }
+        files.sort();
+        for (_, length, path) in files {
+            if over == 0 {
+                break;
+            }
+            let kept = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(keep));
+            if !kept && fs::remove_file(&path).is_ok() {
+                over = over.saturating_sub(length);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_was_changed_on_disk_is_not_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = CompileCache::open(&dir.path().join("cache"), 1 << 20).unwrap();
+        let path = cache.store("k", b"native code").unwrap();
+        assert_eq!(cache.find("k"), Some(path.clone()));
+        for wrong in [&b"native"[..], b"nativE code", b"", b"another program altogether"] {
+            fs::write(&path, wrong).unwrap();
+            assert_eq!(cache.find("k"), None);
+            cache.store("k", b"native code").unwrap();
+        }
+        fs::write(dir.path().join("cache/foreign.cwasm"), b"code").unwrap();
+        assert_eq!(cache.find("foreign"), None);
+    }
+
+    #[test]
+    fn the_longest_unused_go_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = CompileCache::open(dir.path(), 2_500).unwrap();
+        for key in ["a", "b"] {
+            cache.store(key, &[0; 1_000]).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(cache.find("a").is_some());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        cache.store("c", &[0; 1_000]).unwrap();
+        assert!(cache.find("b").is_none());
+        assert!(cache.find("a").is_some());
+        assert!(cache.find("c").is_some());
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(CompileCache::open(dir.path(), 1), Err(CacheError::NotPrivate { .. })));
+    }
+}

@@ -1,0 +1,177 @@
+//! One guest entry: a fresh store and instance, its limits, its deadline, and what it cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wasmtime::component::{Instance, InstancePre, ResourceTable};
+use wasmtime::{Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
+
+use super::engine::Engine;
+use super::failure::{DeadlinePassed, Failure};
+use super::http::{HttpClient, HttpCtx};
+use super::limiter::Limiter;
+use super::logs::GuestLog;
+use super::plugin::PluginInfo;
+use super::ticker::Running;
+use super::wasi;
+use crate::model::Denial;
+use crate::pipeline::{CallContext, LogSink};
+use crate::sandbox::http::{Denied, HttpPolicy};
+
+/// Handles one entry may hold at once: files, streams, pollables, header fields.
+const MAX_HANDLES: usize = 4_096;
+
+/// What a store holds: whose call it is, and what the guest may use.
+pub struct CallState {
+    pub(super) plugin: Arc<PluginInfo>,
+    /// None at load, when definitions are read.
+    pub(super) cx: Option<CallContext>,
+    pub(super) limiter: Limiter,
+    pub(super) log: GuestLog,
+    pub(super) table: ResourceTable,
+    pub(super) host_calls: u64,
+    /// Partial results are delivered only from `execute`.
+    pub(super) updates: Updates,
+    /// Made on first use, or at the start where directories are granted.
+    wasi: Option<WasiCtx>,
+    /// Made on first use.
+    http: Option<HttpCtx>,
+    http_client: Arc<HttpClient>,
+}
+
+/// The budget of partial results.
+pub(super) struct Updates {
+    pub open: bool,
+    pub left: u64,
+    pub bytes_left: usize,
+    pub dropped: u64,
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let ctx = self.wasi.get_or_insert_with(|| wasi::context(&self.plugin.grants, &self.log, false).0);
+        WasiCtxView { ctx, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for CallState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let http = self.http.get_or_insert_with(|| {
+            let policy = match (&self.cx, &self.plugin.grants.http) {
+                (Some(_), Some(policy)) => policy.clone(),
+                // No grant, or no call yet: every request is denied.
+                _ => Arc::new(HttpPolicy::default()),
+            };
+            let (plugin, cx) = (self.plugin.name.clone(), self.cx.clone());
+            let deny = move |Denied { subject, rule }| {
+                if let Some(cx) = &cx {
+                    cx.deny(Denial { plugin: plugin.clone(), capability: "http".into(), subject, rule });
+                }
+            };
+            HttpCtx::new(policy, self.http_client.clone(), Arc::new(deny))
+        });
+        http.view(&mut self.table)
+    }
+}
+
+/// One entry into a guest, from store to drop.
+pub struct Entry {
+    store: Store<CallState>,
+    pub deadline: Instant,
+    fuel: u64,
+    _ticking: Running,
+}
+
+impl Entry {
+    /// A store with all limits armed. The clock starts here.
+    pub fn new(
+        engine: &Engine,
+        plugin: &Arc<PluginInfo>,
+        cx: Option<&CallContext>,
+        logs: &Arc<dyn LogSink>,
+    ) -> Result<Self, Failure> {
+        let limits = &plugin.limits;
+        let deadline = Instant::now() + limits.deadline.min(Duration::from_secs(365 * 86_400));
+        let log = GuestLog::new(plugin.name.clone(), cx.map(|cx| cx.call.id.clone()), logs.clone(), limits);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
+        let mut state = CallState {
+            plugin: plugin.clone(),
+            cx: cx.cloned(),
+            limiter: Limiter::new(limits),
+            log,
+            table,
+            host_calls: 0,
+            updates: Updates { open: false, left: limits.updates, bytes_left: limits.update_bytes, dropped: 0 },
+            wasi: None,
+            http: None,
+            http_client: engine.0.http_client.clone(),
+        };
+        if cx.is_some() && plugin.imports_wasi && !plugin.grants.dirs.is_empty() {
+            let (wasi, missing) = wasi::context(&plugin.grants, &state.log, true);
+            if let Some(missing) = missing {
+                return Err(missing.into_failure(&plugin.name));
+            }
+            state.wasi = Some(wasi);
+        } else if cx.is_none() && plugin.imports_wasi {
+            state.wasi = Some(wasi::bare_context(&state.log));
+        }
+        let mut store = Store::new(&engine.0.wasm, state);
+        store.limiter(|state| &mut state.limiter);
+        let fuel = limits.fuel.unwrap_or(u64::MAX);
+        // Metering is on in the configuration, so that this cannot fail.
+        let _ = store.set_fuel(fuel);
+        store.set_hostcall_fuel(limits.hostcall_bytes);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(move |_| {
+            if Instant::now() >= deadline { Err(DeadlinePassed.into()) } else { Ok(UpdateDeadline::Yield(1)) }
+        });
+        Ok(Self { store, deadline, fuel, _ticking: engine.0.ticker.run() })
+    }
+
+    /// Lets partial results through.
+    pub fn open_updates(&mut self) {
+        self.store.data_mut().updates.open = true;
+    }
+
+    /// Instantiates, and hands out what a call needs.
+    pub async fn instantiate(
+        &mut self,
+        pre: &InstancePre<CallState>,
+    ) -> wasmtime::Result<(&mut Store<CallState>, Instance)> {
+        let instance = pre.instantiate_async(&mut self.store).await?;
+        Ok((&mut self.store, instance))
+    }
+
+    /// Notes what the entry cost, sorts its error, and drops the store.
+    pub fn finish<T>(
+        mut self,
+        outcome: Result<wasmtime::Result<T>, tokio::time::error::Elapsed>,
+    ) -> Result<T, Failure> {
+        let fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(self.fuel));
+        let state = self.store.data_mut();
+        state.log.flush();
+        if let Some(cx) = &state.cx {
+            cx.record(|metrics| {
+                metrics.fuel += fuel;
+                metrics.peak_memory_bytes = metrics.peak_memory_bytes.max(state.limiter.peak as u64);
+                metrics.host_calls += state.host_calls;
+                metrics.dropped_updates += state.updates.dropped;
+                metrics.dropped_log_lines += state.log.dropped();
+                metrics.refused_growths += state.limiter.refused_memory + state.limiter.refused_table;
+            });
+        }
+        match outcome {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                // The backtrace is for the operator, not for the model.
+                tracing::warn!(target: "toolgate::guest", plugin = &*state.plugin.name, "{error:?}");
+                Err(Failure::of(&error, state))
+            }
+            Err(_) => Err(Failure::deadline(state)),
+        }
+    }
+}

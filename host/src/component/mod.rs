@@ -1,0 +1,22 @@
+//! Tools and hooks that are WebAssembly components. Everything that knows the engine is in here.
+
+mod bindings;
+mod cache;
+mod engine;
+mod failure;
+mod hostcalls;
+pub mod http;
+mod inspect;
+mod instance;
+mod keys;
+mod limiter;
+mod load;
+mod logs;
+mod plugin;
+mod ticker;
+mod wasi;
+
+pub use cache::{CacheError, CompileCache};
+pub use engine::{Engine, EngineError, EngineSettings};
+pub use inspect::{ComponentInfo, InspectError, inspect};
+pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source};

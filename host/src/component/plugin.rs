@@ -1,0 +1,265 @@
+//! A loaded component as the pipeline sees it: one `Tool` per definition, one `Hook` if it exports hooks.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout_at;
+use wasmtime::component::InstancePre;
+
+use super::bindings::v0_1::{self as bindings, hooks, tools};
+use super::engine::Engine;
+use super::failure::Failure;
+use super::instance::{CallState, Entry};
+use super::keys;
+use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolDefinition, ToolResult};
+use crate::pipeline::{
+    CallContext, Decision, Hook, HookError, HookEvent, Key, LogSink, Settled, Slot, Tool, ToolError,
+};
+use crate::sandbox::{Grants, Limits};
+
+/// What is known of a plugin apart from its code.
+pub struct PluginInfo {
+    pub name: Arc<str>,
+    pub limits: Limits,
+    pub grants: Grants,
+    /// A JSON object.
+    pub config: Json,
+    pub imports_wasi: bool,
+}
+
+/// A component, linked and ready to instantiate.
+pub struct Loaded {
+    pub engine: Engine,
+    pub info: Arc<PluginInfo>,
+    pub pre: InstancePre<CallState>,
+    pub tools: Option<tools::GuestIndices>,
+    pub hooks: Option<hooks::GuestIndices>,
+}
+
+/// What a component says about itself.
+#[derive(Default)]
+pub struct Described {
+    pub tools: Vec<ToolDefinition>,
+    pub subscriptions: Vec<(HookEvent, Option<Vec<String>>)>,
+}
+
+impl Loaded {
+    /// Reads definitions and subscriptions, in an instance with config and log but no call.
+    pub async fn describe(&self, logs: &Arc<dyn LogSink>) -> Result<Described, Failure> {
+        let mut described = Described::default();
+        if let Some(indices) = &self.tools {
+            let mut entry = Entry::new(&self.engine, &self.info, None, logs)?;
+            let outcome = timeout_at(entry.deadline, async {
+                let (store, instance) = entry.instantiate(&self.pre).await?;
+                let guest = indices.load(&mut *store, &instance)?;
+                let definitions = guest.call_definitions(&mut *store).await?;
+                definitions.into_iter().map(|d| Ok(bindings::definition_in(d)?)).collect::<wasmtime::Result<Vec<_>>>()
+            })
+            .await;
+            described.tools = entry.finish(outcome)?;
+        }
+        if let Some(indices) = &self.hooks {
+            let mut entry = Entry::new(&self.engine, &self.info, None, logs)?;
+            let outcome = timeout_at(entry.deadline, async {
+                let (store, instance) = entry.instantiate(&self.pre).await?;
+                indices.load(&mut *store, &instance)?.call_subscriptions(&mut *store).await
+            })
+            .await;
+            described.subscriptions = entry.finish(outcome)?.into_iter().map(bindings::subscription_in).collect();
+        }
+        Ok(described)
+    }
+}
+
+/// One tool of a component.
+pub struct ComponentTool {
+    pub loaded: Arc<Loaded>,
+    pub definition: ToolDefinition,
+}
+
+impl ComponentTool {
+    fn indices(&self) -> Result<&tools::GuestIndices, ToolError> {
+        self.loaded.tools.as_ref().ok_or_else(|| ToolError::failed("the component exports no tools"))
+    }
+
+    fn error(&self, failure: Failure) -> ToolError {
+        failure.into_tool_error(&self.definition.name)
+    }
+}
+
+#[async_trait]
+impl Tool for ComponentTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn prepare_arguments(&self, cx: &CallContext, arguments: &Json) -> Result<Json, ToolError> {
+        let indices = self.indices()?;
+        let _slot = self.loaded.engine.slot().await?;
+        let mut entry =
+            Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
+        let outcome = timeout_at(entry.deadline, async {
+            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let guest = indices.load(&mut *store, &instance)?;
+            guest.call_prepare_arguments(&mut *store, &self.definition.name, &arguments.text().to_owned()).await
+        })
+        .await;
+        let prepared = entry.finish(outcome).map_err(|f| self.error(f))?.map_err(ToolError::failed)?;
+        Json::parse(prepared)
+            .map_err(|bad| ToolError::failed(format!("Tool {}: prepared arguments are {bad}", self.definition.name)))
+    }
+
+    async fn exclusive_keys(&self, cx: &CallContext, arguments: &Json) -> Vec<Key> {
+        let info = &self.loaded.info;
+        keys::resolve(&self.definition, arguments, cx.plugin_or_tool(), &info.grants).await
+    }
+
+    async fn acquire(&self, _cx: &CallContext) -> Result<Slot, ToolError> {
+        self.loaded.engine.slot().await.map(Slot::holding)
+    }
+
+    async fn execute(&self, cx: &CallContext, arguments: &Json, mut slot: Slot) -> Result<ToolResult, ToolError> {
+        let indices = self.indices()?;
+        // Held past the entry: the store is dropped before its permit is released.
+        let _permit = match slot.take::<OwnedSemaphorePermit>() {
+            Some(permit) => permit,
+            None => self.loaded.engine.slot().await?,
+        };
+        let mut entry =
+            Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
+        entry.open_updates();
+        let outcome = timeout_at(entry.deadline, async {
+            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let guest = indices.load(&mut *store, &instance)?;
+            let call = bindings::call_out(&cx.call, arguments);
+            match guest.call_execute(&mut *store, &call).await? {
+                Ok(result) => Ok(Ok(bindings::result_in(result)?)),
+                Err(tools::Failure::Failed(message)) => Ok(Err(ToolError::failed(message))),
+                Err(tools::Failure::Cancelled) => Ok(Err(ToolError::cancelled())),
+            }
+        })
+        .await;
+        let result = entry.finish(outcome).map_err(|f| self.error(f))??;
+        let limit = self.loaded.info.limits.result_bytes;
+        let size = result.size();
+        if size > limit {
+            let name = &self.definition.name;
+            return Err(ToolError::of(
+                ErrorKind::OutputLimit,
+                format!("Tool {name} answered with {size} bytes, over its limit of {limit}; ask for less at a time"),
+            )
+            .with_hint(format!("raise limits.result-bytes of plugin {}", self.loaded.info.name)));
+        }
+        Ok(result)
+    }
+}
+
+/// The hooks of a component.
+pub struct ComponentHook {
+    pub loaded: Arc<Loaded>,
+    /// Per event the tools it wants; `None` wants every tool.
+    wants: HashMap<HookEvent, Option<HashSet<String>>>,
+}
+
+impl ComponentHook {
+    pub fn new(loaded: Arc<Loaded>, subscriptions: Vec<(HookEvent, Option<Vec<String>>)>) -> Self {
+        let mut wants: HashMap<HookEvent, Option<HashSet<String>>> = HashMap::new();
+        for (event, names) in subscriptions {
+            match (wants.entry(event).or_insert_with(|| Some(HashSet::new())), names) {
+                (Some(all), Some(names)) => all.extend(names),
+                (wanted, None) => *wanted = None,
+                (None, Some(_)) => {}
+            }
+        }
+        Self { loaded, wants }
+    }
+
+    fn indices(&self) -> Result<&hooks::GuestIndices, HookError> {
+        self.loaded.hooks.as_ref().ok_or_else(|| HookError::Failed {
+            cause: ErrorKind::HookFailed,
+            message: "the component exports no hooks".into(),
+        })
+    }
+
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, HookError> {
+        self.loaded.engine.slot().await.map_err(|e| HookError::Failed { cause: e.kind, message: e.message })
+    }
+
+    fn entry(&self, cx: &CallContext) -> Result<Entry, HookError> {
+        Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(Failure::into_hook_error)
+    }
+}
+
+#[async_trait]
+impl Hook for ComponentHook {
+    fn wants(&self, event: HookEvent, tool: &str) -> bool {
+        match self.wants.get(&event) {
+            None => false,
+            Some(None) => true,
+            Some(Some(names)) => names.contains(tool),
+        }
+    }
+
+    async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
+        let indices = self.indices()?;
+        let _slot = self.slot().await?;
+        let mut entry = self.entry(cx)?;
+        let outcome = timeout_at(entry.deadline, async {
+            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let guest = indices.load(&mut *store, &instance)?;
+            match guest.call_before_tool_call(&mut *store, &bindings::before_out(&cx.call, arguments)).await? {
+                Ok(decision) => Ok(Ok(bindings::decision_in(decision)?)),
+                Err(message) => Ok(Err(HookError::Returned(message))),
+            }
+        })
+        .await;
+        entry.finish(outcome).map_err(Failure::into_hook_error)?
+    }
+
+    async fn after_tool_call(
+        &self,
+        cx: &CallContext,
+        arguments: &Json,
+        result: &ToolResult,
+        is_error: bool,
+        error: Option<&ErrorInfo>,
+    ) -> Result<Option<Override>, HookError> {
+        let indices = self.indices()?;
+        let _slot = self.slot().await?;
+        let mut entry = self.entry(cx)?;
+        let outcome = timeout_at(entry.deadline, async {
+            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let guest = indices.load(&mut *store, &instance)?;
+            let context = bindings::after_out(&cx.call, arguments, result, is_error, error);
+            match guest.call_after_tool_call(&mut *store, &context).await? {
+                Ok(change) => Ok(Ok(change.map(bindings::override_in).transpose()?)),
+                Err(message) => Ok(Err(HookError::Returned(message))),
+            }
+        })
+        .await;
+        let change = entry.finish(outcome).map_err(Failure::into_hook_error)??;
+        let limit = self.loaded.info.limits.result_bytes;
+        if change.as_ref().is_some_and(|change| change.size() > limit) {
+            return Err(HookError::Failed {
+                cause: ErrorKind::OutputLimit,
+                message: format!("its override is over its limit of {limit} bytes (limits.result-bytes)"),
+            });
+        }
+        Ok(change)
+    }
+
+    async fn settled(&self, cx: &CallContext, settled: &Settled) -> Result<(), HookError> {
+        let indices = self.indices()?;
+        let _slot = self.slot().await?;
+        let mut entry = self.entry(cx)?;
+        let outcome = timeout_at(entry.deadline, async {
+            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let guest = indices.load(&mut *store, &instance)?;
+            guest.call_settled(&mut *store, &bindings::settled_out(&cx.call, settled)).await
+        })
+        .await;
+        entry.finish(outcome).map_err(Failure::into_hook_error)
+    }
+}

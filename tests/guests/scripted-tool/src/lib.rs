@@ -1,0 +1,72 @@
+//! Tools that follow a golden scenario. The plugin's config holds the scenario's `tools`; see `tests/guests/README.md`.
+
+use std::collections::HashMap;
+
+use guest_script::{Script, Surroundings, Values, probe, result_in, run};
+use toolgate_sdk::prelude::*;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScriptedTool {
+    name: String,
+    parameters: Value,
+    execution_mode: Option<String>,
+    prepare_arguments: Option<Script>,
+    script: Option<Script>,
+    #[serde(default)]
+    by_call: HashMap<String, Script>,
+}
+
+impl Tool for ScriptedTool {
+    fn definition(&self) -> Definition {
+        let mut definition = Definition::new(&self.name, "Follows a script.").parameters(self.parameters.clone());
+        if self.execution_mode.as_deref() == Some("sequential") {
+            definition = definition.sequential();
+        }
+        if self.prepare_arguments.is_some() {
+            definition = definition.prepares_arguments();
+        }
+        definition
+    }
+
+    fn prepare_arguments(&self, args: &str) -> Result<String, ToolError> {
+        let args: Value = serde_json::from_str(args)?;
+        probe(&json!({"probe": "prepare_arguments", "toolName": self.name, "args": args}));
+        let script = self.prepare_arguments.clone().unwrap_or_default();
+        let values = Values { args, tool_name: self.name.clone(), ..Values::default() };
+        let update = |_: &Value| Err("prepareArguments sends no updates".to_owned());
+        let mut surroundings = Surroundings { values, by: format!("prepare:{}", self.name), update: &update };
+        let returned = run(&script, &mut surroundings)?;
+        Ok(returned.unwrap_or(surroundings.values.args).to_string())
+    }
+
+    fn execute(&self, cx: &ToolContext) -> Result<ToolResult, ToolError> {
+        let id = &cx.call().id;
+        let args: Value = cx.parse_arguments()?;
+        probe(&json!({"probe": "execute_enter", "toolCallId": id, "args": args, "aborted": cx.is_cancelled()}));
+
+        let values = Values { args, call_id: id.clone(), tool_name: self.name.clone(), ..Values::default() };
+        let update = |partial: &Value| {
+            cx.update(result_in(partial)?);
+            Ok(())
+        };
+        let mut surroundings = Surroundings { values, by: format!("tool:{id}"), update: &update };
+        let result = match self.by_call.get(id).or(self.script.as_ref()) {
+            None => Ok(ToolResult::text("ok")),
+            Some(script) => {
+                run(script, &mut surroundings).and_then(|returned| result_in(&returned.unwrap_or(json!({}))))
+            }
+        };
+
+        let outcome = if result.is_ok() { "return" } else { "throw" };
+        probe(&json!({"probe": "execute_exit", "toolCallId": id, "outcome": outcome}));
+        Ok(result?)
+    }
+}
+
+fn tools() -> Result<Vec<Box<dyn Tool>>, HostError> {
+    let tools: Vec<ScriptedTool> = Host.config_key("tools")?.unwrap_or_default();
+    Ok(tools.into_iter().map(|tool| Box::new(tool) as Box<dyn Tool>).collect())
+}
+
+toolgate_sdk::plugin! { tools: tools }
