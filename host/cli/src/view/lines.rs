@@ -100,7 +100,7 @@ pub fn settled(
             }
             left -= 1;
             let line = fit(&line, paint.columns.saturating_sub(2));
-            shown.push_str("\n  ");
+            shown.push_str(if line.is_empty() { "\n" } else { "\n  " });
             shown.push_str(&if is_error { paint.style(outcome.style(), line) } else { line });
         }
     }
