@@ -131,10 +131,12 @@ build_std() { # toolchain root $1, for $TARGET
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=3 \
     cargo build --release -j "$JOBS" --locked --manifest-path "$usr/lib/rustlib/src/rust/library/sysroot/Cargo.toml" \
       --target-dir "$root/std" --target "$TARGET" --no-default-features --features panic-unwind >&2 )
+  local built=$root/std/$TARGET/release/deps lib=$usr/lib/rustlib/$TARGET/lib rlib
+  mkdir -p "$lib"
+  for rlib in "$built"/*.rlib; do case ${rlib##*/} in libstd-*) ;; *) cp "$rlib" "$lib/";; esac; done
   case $TARGET in *-wasip?) libc_for "$root" "$TARGET";; esac
-  # The rlibs last: their presence is what says that the target is complete.
-  mkdir -p "$usr/lib/rustlib/$TARGET/lib"
-  cp "$root/std/$TARGET/release/deps/"*.rlib "$usr/lib/rustlib/$TARGET/lib/"
+  # std itself last: its presence is what says that the target is complete.
+  cp "$built"/libstd-*.rlib "$lib/"
   rm -rf "$root/std"
 }
 
@@ -190,7 +192,7 @@ exec 9>target/guests/.lock; flock 9
 OUT=${OUT:-$ROOT/target/guests/components}; mkdir -p "$OUT"
 # One call per guest: cargo unifies the features of all packages of a call, and a guest must not depend on its siblings.
 for package in "${PACKAGES[@]}"; do
-  "${RUN[@]}" cargo build --quiet --locked --profile guest -j "$JOBS" --target "$TARGET" --target-dir target/guests -p "$package"
+  "${RUN[@]}" cargo build --quiet --profile guest -j "$JOBS" --target "$TARGET" --target-dir target/guests -p "$package"
   built=target/guests/$TARGET/guest/${package//-/_}.wasm
   # Replaced in one step and only where it changed, so that a reader never sees half a file or a new date for nothing.
   if ! cmp -s "$built" "$OUT/$package.wasm"; then

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "component")]
 pub mod component;
+pub mod config;
 mod host;
 pub mod model;
 pub mod pipeline;

@@ -1,1 +1,12 @@
-//! Tests.
+//! What the integration tests share: real components under a host, the golden scenarios and their runner.
+
+pub mod golden;
+#[cfg(feature = "component")]
+pub mod guests;
+
+use std::path::PathBuf;
+
+/// The project's own scenarios.
+pub fn scenarios() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/scenarios")
+}

@@ -120,19 +120,70 @@ fn text(error: &(dyn Error + Send + Sync + 'static)) -> String {
     text
 }
 
+/// WASI's error codes say nothing of what would have been allowed.
 fn with_grants(error: &std::io::Error) -> String {
     use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem};
-    // Other kinds have nothing to do with what was granted. wasi-libc gives a path outside every grant as
-    // "capabilities insufficient", which std has no kind for.
-    let about_grants = matches!(error.kind(), NotFound | PermissionDenied | ReadOnlyFilesystem)
-        || format!("{:?}", error.kind()) == "Uncategorized";
-    if !about_grants || !cfg!(target_os = "wasi") {
+    // wasi-libc's ENOTCAPABLE: the path lies in no granted directory. std has no kind for it and poor words.
+    let outside = cfg!(target_os = "wasi") && error.raw_os_error() == Some(76);
+    if !outside && !matches!(error.kind(), NotFound | PermissionDenied | ReadOnlyFilesystem) {
         return error.to_string();
     }
-    let granted = granted_paths();
-    if granted.is_empty() {
-        format!("{error} (no directory is granted to this plugin)")
-    } else {
-        format!("{error} (directories granted to this plugin: {})", granted.join(", "))
+    let what = if outside { "the path is outside of what is granted".to_owned() } else { error.to_string() };
+    match granted_paths().as_slice() {
+        [] if cfg!(target_os = "wasi") => format!("{what} (no directory is granted to this plugin)"),
+        [] => what,
+        granted => format!("{what} (directories granted to this plugin: {})", granted.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn question_mark_takes_strings_and_errors() {
+        fn strings(owned: bool) -> Result<(), ToolError> {
+            if owned {
+                Err("owned".to_owned())?
+            } else {
+                Err("borrowed")?
+            }
+            Ok(())
+        }
+        fn number(text: &str) -> Result<i32, ToolError> {
+            Ok(text.parse::<i32>()?)
+        }
+        fn hook() -> Result<(), HookError> {
+            Err(HostError::new("no such setting"))?
+        }
+        assert_eq!(strings(true), Err(ToolError::new("owned")));
+        assert_eq!(strings(false), Err(ToolError::new("borrowed")));
+        assert_eq!(number("x").unwrap_err().to_string(), "invalid digit found in string");
+        assert_eq!(hook(), Err(HookError::new("no such setting")));
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug)]
+        struct Outer(std::num::ParseIntError);
+        impl fmt::Display for Outer {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bad port")
+            }
+        }
+        impl Error for Outer {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let error = ToolError::from(Outer("x".parse::<u16>().unwrap_err()));
+        assert_eq!(error.to_string(), "bad port: invalid digit found in string");
+    }
+
+    #[test]
+    fn cancelled_is_the_contracts_own_case() {
+        assert!(matches!(Failure::from(ToolError::cancelled()), Failure::Cancelled));
+        assert!(matches!(Failure::from(ToolError::new("x")), Failure::Failed(text) if text == "x"));
     }
 }

@@ -307,3 +307,95 @@ pub(crate) fn settled(hooks: &[Box<dyn Hook>], cx: &SettledContext) {
         hook.settled(cx);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Answers with a function, and wants the named tools.
+    struct Scripted<B, A>(&'static [&'static str], B, A);
+
+    impl<B, A> Hook for Scripted<B, A>
+    where
+        B: Fn(&BeforeContext) -> Decision,
+        A: Fn(&AfterContext) -> Override,
+    {
+        fn subscriptions(&self) -> Vec<Subscription> {
+            vec![Subscription::before().tools(self.0.iter().copied()), Subscription::after()]
+        }
+
+        fn before_tool_call(&self, cx: &BeforeContext) -> Result<Decision, HookError> {
+            Ok((self.1)(cx))
+        }
+
+        fn after_tool_call(&self, cx: &AfterContext) -> Result<Option<Override>, HookError> {
+            Ok(Some((self.2)(cx)))
+        }
+    }
+
+    fn on_before(decide: impl Fn(&BeforeContext) -> Decision + 'static) -> Box<dyn Hook> {
+        Box::new(Scripted(&["t"], decide, |_: &AfterContext| Override::new()))
+    }
+
+    fn on_after(change: impl Fn(&AfterContext) -> Override + 'static) -> Box<dyn Hook> {
+        Box::new(Scripted(&["t"], |_: &BeforeContext| Decision::allow(), change))
+    }
+
+    fn call(name: &str) -> ToolCall {
+        ToolCall { id: "c".into(), name: name.into(), arguments: "{}".into() }
+    }
+
+    fn decide(hooks: &[Box<dyn Hook>], tool: &str) -> Result<Decision, HookError> {
+        before(hooks, BeforeContext { call: call(tool), arguments: "{}".into() })
+    }
+
+    #[test]
+    fn a_replacement_reaches_the_next_hook_and_a_block_wins() {
+        let replace = || on_before(|_| Decision::replace(json!({"n": 1})));
+        let look = || {
+            on_before(|cx| {
+                let args: Value = cx.parse_arguments().unwrap();
+                if args == json!({"n": 1}) { Decision::block("saw it") } else { Decision::allow() }
+            })
+        };
+        assert_eq!(decide(&[replace()], "t").unwrap(), Decision::ReplaceArguments(r#"{"n":1}"#.into()));
+        assert_eq!(decide(&[replace(), look()], "t").unwrap(), Decision::block("saw it"));
+        assert_eq!(decide(&[look(), look()], "t").unwrap(), Decision::allow());
+        assert_eq!(decide(&[replace()], "other").unwrap(), Decision::allow(), "not subscribed");
+    }
+
+    #[test]
+    fn an_ask_after_a_replacement_fails_closed() {
+        let ask = || on_before(|_| Decision::ask("Sure?", "It deletes"));
+        assert_eq!(decide(&[ask()], "t").unwrap(), Decision::ask("Sure?", "It deletes"));
+        let replace = on_before(|_| Decision::replace(json!({})));
+        assert!(decide(&[replace, ask()], "t").is_err());
+    }
+
+    #[test]
+    fn overrides_add_up_as_if_done_one_after_another() {
+        let result = ToolResult::text("secret").details(1).structured_content(json!({"s": "secret"}));
+        let cx = || AfterContext {
+            call: call("t"),
+            arguments: "{}".into(),
+            tool_result: result.clone(),
+            is_error: false,
+            error: None,
+        };
+        let data = || on_after(|_| Override::new().structured_content(json!({"s": 1})).is_error(true));
+        let redact = || {
+            on_after(|cx| {
+                let text = format!("{} {}", cx.result().joined_text().len(), cx.is_error());
+                Override::new().content(vec![Content::text(text)])
+            })
+        };
+        let redacted = Override::new().content(vec!["6 true".into()]).is_error(true);
+        assert_eq!(after(&[data(), redact()], cx()).unwrap(), Some(redacted));
+        let both = after(&[redact(), data()], cx()).unwrap().unwrap();
+        assert_eq!(both.structured_content.as_deref(), Some(r#"{"s":1}"#));
+        assert_eq!(after(&[], cx()).unwrap(), None);
+    }
+}

@@ -61,6 +61,11 @@ pub use tool::{Tool, ToolContext};
 pub use toolgate_sdk_macros::tool;
 pub use {schemars, serde, serde_json};
 
+/// Compiles the README's examples.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Everything a plugin usually needs.
 pub mod prelude {
     pub use crate::log;

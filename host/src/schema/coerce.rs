@@ -16,6 +16,8 @@ pub(super) struct Coercer<'g> {
     path: Vec<String>,
     /// Paths of what was coerced, outer before inner.
     pub(super) changed: Vec<String>,
+    /// Depth of the item that a scalar became when it was made an array: that one is not wrapped again.
+    wrapped_at: Option<usize>,
 }
 
 /// The subschemas in place above the one being looked at: a property that one of them requires is not optional.
@@ -33,7 +35,7 @@ struct Candidate {
 
 impl<'g> Coercer<'g> {
     pub(super) fn new(graph: &'g Graph) -> Self {
-        Self { walk: Walk::new(graph), path: Vec::new(), changed: Vec::new() }
+        Self { walk: Walk::new(graph), path: Vec::new(), changed: Vec::new(), wrapped_at: None }
     }
 
     /// Coerces the arguments as a whole. They themselves are never parsed from a string nor wrapped.
@@ -66,13 +68,23 @@ impl<'g> Coercer<'g> {
         let node = self.walk.graph.node(id);
         let before = self.changed.len();
         let mut nearest = None;
+        let may_wrap = self.wrapped_at != Some(self.path.len());
         for mut candidate in candidates(node, value) {
+            if candidate.wrapped && !may_wrap {
+                continue;
+            }
             let room = limits::MAX_ARGUMENT_DEPTH.saturating_sub(self.path.len());
             if value::depth(&candidate.value, room) > room || !self.walk.spend(value::weight(&candidate.value)) {
                 continue;
             }
             self.changed.push(words::path(&self.path));
-            if self.coerce(id, &mut candidate.value, outer) {
+            let outside = self.wrapped_at;
+            if candidate.wrapped {
+                self.wrapped_at = Some(self.path.len() + 1);
+            }
+            let valid = self.coerce(id, &mut candidate.value, outer);
+            self.wrapped_at = outside;
+            if valid {
                 *value = candidate.value;
                 return true;
             }
@@ -131,7 +143,9 @@ impl<'g> Coercer<'g> {
                 return;
             }
             let mut copy = value.clone();
-            if self.coerce(member, &mut copy, Some(here)) && (!exactly_one || self.walk.matching(members, &copy).len() == 1) {
+            if self.coerce(member, &mut copy, Some(here))
+                && (!exactly_one || self.walk.matching(members, &copy).len() == 1)
+            {
                 *value = copy;
                 return;
             }
@@ -150,7 +164,8 @@ impl<'g> Coercer<'g> {
             for child in children {
                 valid &= self.coerce(child, member, None);
             }
-            let absent = !valid && member.is_null() && node.properties.contains_key(&name) && !self.required(here, &name);
+            let absent =
+                !valid && member.is_null() && node.properties.contains_key(&name) && !self.required(here, &name);
             if absent && self.walk.spend(map.len() as u64) {
                 map.shift_remove(&name);
                 self.changed.push(words::path(&self.path));

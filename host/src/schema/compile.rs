@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::{Map, Value};
 
+use super::build::reference_error;
 use super::error::SchemaError;
-use super::graph::{Graph, reference_error};
+use super::graph::Graph;
 use super::{Inner, Schema, limits, value};
 
 /// The one place that configures the library.
@@ -14,12 +15,20 @@ use super::{Inner, Schema, limits, value};
 pub(super) struct Compiler;
 
 impl Compiler {
-    pub(super) fn build(self, document: &Value, draft: Draft) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    pub(super) fn build(
+        self,
+        document: &Value,
+        draft: Draft,
+    ) -> Result<Validator, jsonschema::ValidationError<'static>> {
         let largest = limits::PATTERN_CLASSES.iter().max().copied().unwrap_or(1);
         Self::build_within(document, draft, largest)
     }
 
-    fn build_within(document: &Value, draft: Draft, class: u64) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    fn build_within(
+        document: &Value,
+        draft: Draft,
+        class: u64,
+    ) -> Result<Validator, jsonschema::ValidationError<'static>> {
         let size = usize::try_from(class).unwrap_or(1).saturating_mul(limits::PATTERN_CLASS_BYTES);
         jsonschema::options()
             .with_draft(draft)
@@ -66,7 +75,12 @@ impl Schema {
                 .spawn_scoped(scope, || compile(document))
                 .map_err(|error| SchemaError::new("", format!("no thread to compile the schema on: {error}")))?
                 .join()
-                .unwrap_or_else(|_| Err(SchemaError::new("", "the schema library failed on this schema; simplify its `$id`, `$anchor` and `$ref`")))
+                .unwrap_or_else(|_| {
+                    Err(SchemaError::new(
+                        "",
+                        "the schema library failed on this schema; simplify its `$id`, `$anchor` and `$ref`",
+                    ))
+                })
         })
     }
 }
@@ -78,7 +92,10 @@ fn compile(document: &Value) -> Result<Schema, SchemaError> {
         let named = document.get("$schema").and_then(Value::as_str).unwrap_or_default();
         return Err(SchemaError::new(
             "#/$schema",
-            format!("{} is not a known dialect; use https://json-schema.org/draft/2020-12/schema (2019-09, draft-07, -06 and -04 work too)", super::words::excerpt(named)),
+            format!(
+                "{} is not a known dialect; use https://json-schema.org/draft/2020-12/schema (2019-09, draft-07, -06 and -04 work too)",
+                super::words::excerpt(named)
+            ),
         ));
     }
     let compiler = Compiler;
@@ -91,17 +108,30 @@ fn compile(document: &Value) -> Result<Schema, SchemaError> {
 /// Refuses documents that are too large to be looked at any further.
 fn measure(document: &Value) -> Result<(), SchemaError> {
     if !document.is_object() && !document.is_boolean() {
-        return Err(SchemaError::new("", format!("a schema must be a JSON object (or `true` or `false`), this one is {}", super::words::describe(document))));
+        return Err(SchemaError::new(
+            "",
+            format!(
+                "a schema must be a JSON object (or `true` or `false`), this one is {}",
+                super::words::describe(document)
+            ),
+        ));
     }
     if value::depth(document, limits::MAX_SCHEMA_DEPTH) > limits::MAX_SCHEMA_DEPTH {
-        return Err(SchemaError::new("", format!("nested deeper than {} levels; use `$ref`", limits::MAX_SCHEMA_DEPTH)));
+        return Err(SchemaError::new(
+            "",
+            format!("nested deeper than {} levels; use `$ref`", limits::MAX_SCHEMA_DEPTH),
+        ));
     }
     let mut size = Size { bytes: 0, values: 0 };
     size.add(document);
     if size.bytes > limits::MAX_SCHEMA_BYTES || size.values > limits::MAX_SCHEMA_VALUES {
         return Err(SchemaError::new(
             "",
-            format!("larger than {} bytes or {} JSON values; make the schema smaller", limits::MAX_SCHEMA_BYTES, limits::MAX_SCHEMA_VALUES),
+            format!(
+                "larger than {} bytes or {} JSON values; make the schema smaller",
+                limits::MAX_SCHEMA_BYTES,
+                limits::MAX_SCHEMA_VALUES
+            ),
         ));
     }
     Ok(())

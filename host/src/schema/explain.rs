@@ -91,7 +91,8 @@ impl Explainer<'_> {
                 0 => self.alternatives(&node.one_of, value, found),
                 1 => {}
                 _ => {
-                    let which = words::list(matching.iter().map(|index| (index + 1).to_string()), "and", limits::MAX_LISTED);
+                    let which =
+                        words::list(matching.iter().map(|index| (index + 1).to_string()), "and", limits::MAX_LISTED);
                     self.note(found, format!("matches more than one of {} alternatives (numbers {which}), must match exactly one; add or change what tells them apart", node.one_of.len()));
                 }
             }
@@ -99,8 +100,14 @@ impl Explainer<'_> {
         if let Some(child) = node.not
             && self.coercer.walk.valid(child, value)
         {
-            let excluded = graph.not_text(child).map(|text| format!(" ({})", words::shorten(&text.to_string(), limits::MAX_EXCERPT_CHARS))).unwrap_or_default();
-            self.note(found, format!("{} is excluded by the schema{excluded}; use another value", words::describe(value)));
+            let excluded = graph
+                .not_text(child)
+                .map(|text| format!(" ({})", words::shorten(&text.to_string(), limits::MAX_EXCERPT_CHARS)))
+                .unwrap_or_default();
+            self.note(
+                found,
+                format!("{} is excluded by the schema{excluded}; use another value", words::describe(value)),
+            );
         }
         if let Some(child) = self.coercer.walk.conditional(node, value) {
             self.look(child, value, found);
@@ -126,7 +133,13 @@ impl Explainer<'_> {
                     let Some(child) = Walk::for_item(node, index) else { continue };
                     self.path.push(index.to_string());
                     if self.coercer.walk.graph.node(child).boolean == Some(false) {
-                        self.note(found, format!("unexpected item; at most {} allowed", words::count(node.prefix.len() as u64, "item")));
+                        self.note(
+                            found,
+                            format!(
+                                "unexpected item; at most {} allowed",
+                                words::count(node.prefix.len() as u64, "item")
+                            ),
+                        );
                     } else {
                         self.look(child, item, found);
                     }
@@ -136,9 +149,21 @@ impl Explainer<'_> {
                     let count = self.coercer.walk.contained(contains.node, items);
                     let expected = self.expectation(contains.node);
                     if count < contains.least {
-                        self.note(found, format!("expected at least {} that match {expected}, got {count}", words::count(contains.least, "item")));
+                        self.note(
+                            found,
+                            format!(
+                                "must contain at least {} matching {expected}, found {count}",
+                                words::count(contains.least, "item")
+                            ),
+                        );
                     } else if let Some(most) = contains.most.filter(|&most| count > most) {
-                        self.note(found, format!("expected at most {} that match {expected}, got {count}", words::count(most, "item")));
+                        self.note(
+                            found,
+                            format!(
+                                "must contain at most {} matching {expected}, found {count}",
+                                words::count(most, "item")
+                            ),
+                        );
                     }
                 }
             }
@@ -161,11 +186,18 @@ impl Explainer<'_> {
                 self.look(child, member, found);
                 continue;
             }
-            let allowed: Vec<&String> = node.property_names.iter().filter(|name| node.properties.get(*name).is_some_and(|&id| graph.node(id).boolean != Some(false))).collect();
+            let allowed: Vec<&String> = node
+                .property_names
+                .iter()
+                .filter(|name| node.properties.get(*name).is_some_and(|&id| graph.node(id).boolean != Some(false)))
+                .collect();
             let hint = match nearest(name, &allowed) {
                 Some(near) => format!("did you mean {}?", words::excerpt(near)),
                 None if allowed.is_empty() => "no properties are allowed here; remove it".to_owned(),
-                None => format!("remove it, or use one of {}", words::list(allowed.iter().map(|name| words::excerpt(name)), "and", limits::MAX_LISTED)),
+                None => format!(
+                    "remove it, or use one of {}",
+                    words::list(allowed.iter().map(|name| words::excerpt(name)), "and", limits::MAX_LISTED)
+                ),
             };
             let problem = Problem { path: words::path(&self.path), message: format!("unexpected property; {hint}") };
             found.push(Finding { problem, expected: None, distance: 2 });
@@ -209,7 +241,11 @@ impl Explainer<'_> {
             }
         }
         let least = branches.iter().filter(|branch| !branch.list.is_empty()).map(Findings::distance).min();
-        let mut nearest: Vec<(usize, Findings)> = branches.into_iter().enumerate().filter(|(_, branch)| !branch.list.is_empty() && Some(branch.distance()) == least).collect();
+        let mut nearest: Vec<(usize, Findings)> = branches
+            .into_iter()
+            .enumerate()
+            .filter(|(_, branch)| !branch.list.is_empty() && Some(branch.distance()) == least)
+            .collect();
         if nearest.len() > 1 {
             let count = nearest.len();
             let each = nearest.iter().filter_map(|(index, branch)| {
@@ -218,13 +254,24 @@ impl Explainer<'_> {
             });
             let each: Vec<String> = each.take(4).collect();
             let more = if count > each.len() { "; …" } else { "" };
-            self.note(found, format!("matches none of {} alternatives; change what one of them needs: {}{more}", members.len(), each.join("; ")));
+            self.note(
+                found,
+                format!(
+                    "matches none of {} alternatives; change what one of them needs: {}{more}",
+                    members.len(),
+                    each.join("; ")
+                ),
+            );
             return;
         }
         match nearest.pop() {
             Some((index, mut branch)) => {
                 for finding in &mut branch.list {
-                    finding.problem.message.push_str(&format!(" (for alternative {} of {}, the nearest)", index + 1, members.len()));
+                    finding.problem.message.push_str(&format!(
+                        " (for alternative {} of {}, the nearest)",
+                        index + 1,
+                        members.len()
+                    ));
                     finding.expected = None;
                 }
                 found.extend(branch);
@@ -234,7 +281,10 @@ impl Explainer<'_> {
     }
 
     fn mismatch(&self, found: &mut Findings, expected: String, value: &Value) {
-        let problem = Problem { path: words::path(&self.path), message: format!("expected {expected}, got {}", words::describe(value)) };
+        let problem = Problem {
+            path: words::path(&self.path),
+            message: format!("expected {expected}, got {}", words::describe(value)),
+        };
         found.push(Finding { problem, expected: Some(expected), distance: FAR });
     }
 
@@ -247,7 +297,14 @@ impl Explainer<'_> {
         }
     }
 
-    fn own_problem(&mut self, node: &Node, kind: &ValidationErrorKind, error: &jsonschema::ValidationError<'_>, value: &Value, found: &mut Findings) {
+    fn own_problem(
+        &mut self,
+        node: &Node,
+        kind: &ValidationErrorKind,
+        error: &jsonschema::ValidationError<'_>,
+        value: &Value,
+        found: &mut Findings,
+    ) {
         use ValidationErrorKind as K;
         let length = |value: &Value| match value {
             Value::String(text) => text.chars().count() as u64,
@@ -264,14 +321,19 @@ impl Explainer<'_> {
                 };
                 let hint = type_hint(&node.types, value);
                 let expected = words::list(names.into_iter(), "or", limits::MAX_LISTED);
-                let problem = Problem { path: words::path(&self.path), message: format!("expected {expected}, got {}{hint}", words::describe(value)) };
+                let problem = Problem {
+                    path: words::path(&self.path),
+                    message: format!("expected {expected}, got {}{hint}", words::describe(value)),
+                };
                 found.push(Finding { problem, expected: Some(expected), distance: FAR });
             }
             K::Enum { options } => {
                 let members = options.as_array().map(Vec::as_slice).unwrap_or_default();
                 let expected = match members {
                     [only] => words::literal(only),
-                    _ => format!("one of {}", words::list(members.iter().map(words::literal), "or", limits::MAX_LISTED)),
+                    _ => {
+                        format!("one of {}", words::list(members.iter().map(words::literal), "or", limits::MAX_LISTED))
+                    }
                 };
                 self.mismatch(found, expected, value);
             }
@@ -288,18 +350,51 @@ impl Explainer<'_> {
             }
             K::Minimum { limit } => self.note(found, format!("must be {limit} or more, got {}", words::literal(value))),
             K::Maximum { limit } => self.note(found, format!("must be {limit} or less, got {}", words::literal(value))),
-            K::ExclusiveMinimum { limit } => self.note(found, format!("must be more than {limit}, got {}", words::literal(value))),
-            K::ExclusiveMaximum { limit } => self.note(found, format!("must be less than {limit}, got {}", words::literal(value))),
-            K::MultipleOf { multiple_of } => self.note(found, format!("must be a multiple of {multiple_of}, got {}", words::literal(value))),
-            K::MinLength { limit } => self.note(found, format!("must have at least {}, got {got}", words::count(*limit, "character"))),
-            K::MaxLength { limit } => self.note(found, format!("must have at most {}, got {got}", words::count(*limit, "character"))),
-            K::MinItems { limit } => self.note(found, format!("must have at least {}, got {got}", words::count(*limit, "item"))),
-            K::MaxItems { limit } => self.note(found, format!("must have at most {}, got {got}", words::count(*limit, "item"))),
-            K::MinProperties { limit } => self.note(found, format!("must have at least {}, got {got}", words::count(*limit, "property"))),
-            K::MaxProperties { limit } => self.note(found, format!("must have at most {}, got {got}", words::count(*limit, "property"))),
+            K::ExclusiveMinimum { limit } => {
+                self.note(found, format!("must be more than {limit}, got {}", words::literal(value)))
+            }
+            K::ExclusiveMaximum { limit } => {
+                self.note(found, format!("must be less than {limit}, got {}", words::literal(value)))
+            }
+            K::MultipleOf { multiple_of } => {
+                self.note(found, format!("must be a multiple of {multiple_of}, got {}", words::literal(value)))
+            }
+            K::MinLength { limit } => {
+                self.note(found, format!("must have at least {}, got {got}", words::count(*limit, "character")))
+            }
+            K::MaxLength { limit } => {
+                self.note(found, format!("must have at most {}, got {got}", words::count(*limit, "character")))
+            }
+            K::MinItems { limit } => {
+                self.note(found, format!("must have at least {}, got {got}", words::count(*limit, "item")))
+            }
+            K::MaxItems { limit } => {
+                self.note(found, format!("must have at most {}, got {got}", words::count(*limit, "item")))
+            }
+            K::MinProperties { limit } => {
+                self.note(found, format!("must have at least {}, got {got}", words::count(*limit, "property")))
+            }
+            K::MaxProperties { limit } => {
+                self.note(found, format!("must have at most {}, got {got}", words::count(*limit, "property")))
+            }
             K::UniqueItems => self.note(found, "must not have the same item twice; remove duplicates"),
-            K::Pattern { pattern } => self.note(found, format!("must match the regular expression {}, got {}", words::excerpt(pattern), words::describe(value))),
-            K::Format { format } => self.note(found, format!("must be a valid {}{}, got {}", words::shorten(format, 40), format_hint(format), words::describe(value))),
+            K::Pattern { pattern } => self.note(
+                found,
+                format!(
+                    "must match the regular expression {}, got {}",
+                    words::excerpt(pattern),
+                    words::describe(value)
+                ),
+            ),
+            K::Format { format } => self.note(
+                found,
+                format!(
+                    "must be a valid {}{}, got {}",
+                    words::shorten(format, 40),
+                    format_hint(format),
+                    words::describe(value)
+                ),
+            ),
             // Wordings of the library, which quote the value: with a short description in its place.
             _ => {
                 let message = error.masked_with(words::describe(value)).to_string();
@@ -325,9 +420,18 @@ impl Explainer<'_> {
 /// What most often went wrong with a type.
 fn type_hint(types: &[Kind], value: &Value) -> &'static str {
     match value {
-        Value::String(text) if types.contains(&Kind::Object) && text.trim_start().starts_with('{') => "; the text in it is not valid JSON",
-        Value::String(text) if types.contains(&Kind::Array) && text.trim_start().starts_with('[') => "; the text in it is not valid JSON",
-        Value::String(text) if types == [Kind::Boolean] && (text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) => "; write true or false without quotes",
+        Value::String(text) if types.contains(&Kind::Object) && text.trim_start().starts_with('{') => {
+            "; the text in it is not valid JSON"
+        }
+        Value::String(text) if types.contains(&Kind::Array) && text.trim_start().starts_with('[') => {
+            "; the text in it is not valid JSON"
+        }
+        Value::String(text)
+            if types == [Kind::Boolean]
+                && (text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) =>
+        {
+            "; write true or false without quotes"
+        }
         Value::Object(_) if types == [Kind::Array] => "; put it into [ ]",
         _ => "",
     }
@@ -347,7 +451,8 @@ fn format_hint(format: &str) -> &'static str {
 
 /// The allowed name that differs from `name` only in case, `_` and `-`.
 fn nearest<'a>(name: &str, allowed: &[&'a String]) -> Option<&'a str> {
-    let plain = |name: &str| name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect::<String>();
+    let plain =
+        |name: &str| name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect::<String>();
     let wanted = plain(name);
     allowed.iter().find(|candidate| plain(candidate) == wanted).map(|name| name.as_str())
 }

@@ -17,12 +17,16 @@ pub const MAX_SUBSCHEMAS: usize = 10_000;
 /// this number times the depth of the arguments, so it bounds the stack.
 pub const MAX_CHAIN: usize = 64;
 
-/// Subschemas with an `$id` of their own. `$dynamicRef` makes the compiler treat every path between them apart, so
-/// the work grows with the number of such paths.
-pub const MAX_RESOURCES: usize = 16;
+/// How often subschemas are applied to one value, counted through references. Definitions that each refer twice to the
+/// next are small to write and double at every step.
+pub const MAX_APPLICATIONS: u64 = 50_000;
 
-/// `$dynamicRef` and `$recursiveRef` in a document with resources of its own: see [`MAX_RESOURCES`].
-pub const MAX_DYNAMIC_SCOPES: usize = 256;
+/// Subschemas with an `$id` of their own.
+pub const MAX_RESOURCES: usize = 64;
+
+/// Subschemas times the ways that references take through those with an `$id` of their own: for the sake of
+/// `$dynamicRef`, the library compiles a subschema anew for each way. Without such subschemas there is one way.
+pub const MAX_COMPILED: usize = 100_000;
 
 /// Different regular expressions in one schema.
 pub const MAX_PATTERNS: usize = 256;
@@ -66,4 +70,4 @@ pub const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// Nesting of arguments times in-place steps that validation is sure to manage on a 2 MiB stack (tokio's default), with
 /// a wide margin: see the test `stack_use_stays_within_a_worker_threads_stack`.
-pub const SMALL_STACK_LEVELS: usize = 256;
+pub const SMALL_STACK_LEVELS: usize = 1024;

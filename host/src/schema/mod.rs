@@ -4,6 +4,8 @@
 //! The verdict is always the library's, on the whole value. Coercion and explanation need to know which part fails which
 //! subschema, so they walk a graph of the subschemas beside it. Both schemas and arguments are hostile: see [`limits`].
 
+mod bounds;
+mod build;
 mod coerce;
 mod compile;
 mod error;
@@ -118,16 +120,30 @@ impl Schema {
     fn library_words(&self, received: &Value) -> Invalid {
         /// Weight of arguments up to which the library may list its errors: it copies the value into each of them.
         const MAX_LISTED_WEIGHT: u64 = 2_000;
-        let whole = |message: &str| Invalid { problems: vec![Problem { path: words::path(&[]), message: message.to_owned() }], more: 0 };
+        let whole = |message: &str| Invalid {
+            problems: vec![Problem { path: words::path(&[]), message: message.to_owned() }],
+            more: 0,
+        };
         if value::weight(received) > MAX_LISTED_WEIGHT {
-            return whole("does not match the schema of this tool, and is too large for a closer look; use only the properties it describes");
+            return whole(
+                "does not match the schema of this tool, and is too large for a closer look; use only the properties it describes",
+            );
         }
         let Err(error) = self.0.validator.validate(received) else {
             return whole("does not match the schema of this tool");
         };
-        let segments: Vec<String> = error.instance_path().as_str().split('/').skip(1).map(|part| words::segment(&part.replace("~1", "/").replace("~0", "~"))).collect();
+        let segments: Vec<String> = error
+            .instance_path()
+            .as_str()
+            .split('/')
+            .skip(1)
+            .map(|part| words::segment(&part.replace("~1", "/").replace("~0", "~")))
+            .collect();
         let message = error.masked_with(words::describe(error.instance())).to_string().replace(char::is_control, " ");
-        Invalid { problems: vec![Problem { path: words::path(&segments), message: words::shorten(&message, 300) }], more: 0 }
+        Invalid {
+            problems: vec![Problem { path: words::path(&segments), message: words::shorten(&message, 300) }],
+            more: 0,
+        }
     }
 
     /// The library's verdict, where it is affordable.
@@ -143,11 +159,14 @@ impl Schema {
 
     /// Runs `check` here, or on a thread with a large stack where the recursion could be too deep for this one.
     fn on_enough_stack<T: Send>(&self, levels: usize, check: impl Fn() -> T + Sync) -> T {
-        if (levels + 1).saturating_mul(self.0.graph.longest_chain) <= limits::SMALL_STACK_LEVELS {
+        if (levels + 2).saturating_mul(self.0.graph.longest_chain) <= limits::SMALL_STACK_LEVELS {
             return check();
         }
         std::thread::scope(|scope| {
-            let deep = std::thread::Builder::new().name("toolgate-schema".to_owned()).stack_size(limits::STACK_BYTES).spawn_scoped(scope, &check);
+            let deep = std::thread::Builder::new()
+                .name("toolgate-schema".to_owned())
+                .stack_size(limits::STACK_BYTES)
+                .spawn_scoped(scope, &check);
             match deep {
                 Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 // No thread to be had: most stacks hold it all the same.
@@ -160,8 +179,12 @@ impl Schema {
 impl From<Refusal> for Invalid {
     fn from(refusal: Refusal) -> Self {
         let message = match refusal {
-            Refusal::TooDeep => format!("nested deeper than {} levels; send flatter arguments", limits::MAX_ARGUMENT_DEPTH),
-            Refusal::TooMuch => "too large or too complex to be checked against this tool's schema; send less in one call".to_owned(),
+            Refusal::TooDeep => {
+                format!("nested deeper than {} levels; send flatter arguments", limits::MAX_ARGUMENT_DEPTH)
+            }
+            Refusal::TooMuch => {
+                "too large or too complex to be checked against this tool's schema; send less in one call".to_owned()
+            }
         };
         Self { problems: vec![Problem { path: words::path(&[]), message }], more: 0 }
     }

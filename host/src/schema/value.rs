@@ -117,9 +117,9 @@ fn parse_exponent(text: &str) -> i64 {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let size = digits.bytes().fold(0_i64, |size, digit| {
-        size.saturating_mul(10).saturating_add(i64::from(digit.wrapping_sub(b'0')))
-    });
+    let size = digits
+        .bytes()
+        .fold(0_i64, |size, digit| size.saturating_mul(10).saturating_add(i64::from(digit.wrapping_sub(b'0'))));
     if negative { -size } else { size }
 }
 
@@ -156,10 +156,9 @@ pub(super) fn depth(value: &Value, limit: usize) -> usize {
 pub(super) fn weight(value: &Value) -> u64 {
     match value {
         Value::Array(items) => items.iter().map(weight).fold(1, u64::saturating_add),
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, child)| weight(child).saturating_add(text_weight(key)))
-            .fold(1, u64::saturating_add),
+        Value::Object(map) => {
+            map.iter().map(|(key, child)| weight(child).saturating_add(text_weight(key))).fold(1, u64::saturating_add)
+        }
         Value::String(text) => text_weight(text),
         Value::Number(number) => text_weight(number.as_str()),
         Value::Null | Value::Bool(_) => 1,

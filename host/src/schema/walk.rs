@@ -78,7 +78,8 @@ impl<'g> Walk<'g> {
             }),
             Value::Array(items) => items.iter().enumerate().all(|(index, item)| {
                 let contains = node.contains.as_ref().map(|contains| contains.node);
-                let children = Self::for_item(node, index).into_iter().chain(contains).chain(node.unevaluated.iter().copied());
+                let children =
+                    Self::for_item(node, index).into_iter().chain(contains).chain(node.unevaluated.iter().copied());
                 self.spend(1) && children.into_iter().all(|child| self.affordable(child, item))
             }),
             _ => true,
@@ -125,7 +126,10 @@ impl<'g> Walk<'g> {
 
     /// Subschemas that apply because a property is there.
     pub(super) fn dependents<'n>(node: &'n Node, value: &'n Value) -> impl Iterator<Item = NodeId> + 'n {
-        node.dependents.iter().filter(|(name, _)| value.as_object().is_some_and(|map| map.contains_key(name))).map(|(_, child)| *child)
+        node.dependents
+            .iter()
+            .filter(|(name, _)| value.as_object().is_some_and(|map| map.contains_key(name)))
+            .map(|(_, child)| *child)
     }
 
     /// How many items `contains` accepts.
@@ -140,7 +144,10 @@ impl<'g> Walk<'g> {
                     && self.for_property(node, name).into_iter().all(|child| self.valid(child, member))
             }),
             Value::Array(items) => {
-                items.iter().enumerate().all(|(index, item)| Self::for_item(node, index).is_none_or(|child| self.valid(child, item)))
+                items
+                    .iter()
+                    .enumerate()
+                    .all(|(index, item)| Self::for_item(node, index).is_none_or(|child| self.valid(child, item)))
                     && node.contains.as_ref().is_none_or(|contains| {
                         let found = self.contained(contains.node, items);
                         found >= contains.least && contains.most.is_none_or(|most| found <= most)

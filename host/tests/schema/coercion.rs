@@ -28,7 +28,20 @@ fn scalars_are_read_without_loss() {
 
 #[test]
 fn what_would_lose_or_guess_is_refused() {
-    for value in [r#""""#, r#"" ""#, "null", "true", "false", r#""0x10""#, r#""1,5""#, r#""1 2""#, r#""+1""#, r#""NaN""#, "[1]", r#""١""#] {
+    for value in [
+        r#""""#,
+        r#"" ""#,
+        "null",
+        "true",
+        "false",
+        r#""0x10""#,
+        r#""1,5""#,
+        r#""1 2""#,
+        r#""+1""#,
+        r#""NaN""#,
+        "[1]",
+        r#""١""#,
+    ] {
         never(r#"{"type":"number"}"#, value);
         never(r#"{"type":"integer"}"#, value);
     }
@@ -67,12 +80,21 @@ fn a_scalar_becomes_an_array_only_where_the_items_accept_it() {
     never(r#"{"type":"array","items":{"type":"string"},"minItems":2}"#, r#""x""#);
     never(r#"{"type":"array","items":{"type":["string","null"]}}"#, "null");
     never(r#"{"type":"array","items":{"type":"object"}}"#, "{}");
+    // The items accept an array, not the scalar.
+    never(r#"{"type":"array","items":{"type":"array","items":{"type":"integer"}}}"#, "5");
+    assert_eq!(
+        v(r#"{"type":"array","items":{"type":"object","properties":{"l":{"type":"array"}}}}"#, r#""{\"l\":1}""#),
+        r#"[{"l":[1]}]"#
+    );
 }
 
 #[test]
 fn a_string_that_holds_json_is_parsed_where_the_schema_wants_one() {
     assert_eq!(v(r#"{"type":"array","items":{"type":"integer"}}"#, r#""[1, \"2\"]""#), "[1,2]");
-    assert_eq!(v(r#"{"type":"object","properties":{"a":{"type":"boolean"}}}"#, r#"" {\"a\": \"true\"} ""#), r#"{"a":true}"#);
+    assert_eq!(
+        v(r#"{"type":"object","properties":{"a":{"type":"boolean"}}}"#, r#"" {\"a\": \"true\"} ""#),
+        r#"{"a":true}"#
+    );
     assert_eq!(v(r#"{"type":"array","items":{"type":"string"}}"#, r#""[not json""#), r#"["[not json"]"#);
     never(r#"{"type":"object"}"#, r#""{broken""#);
     never(r#"{"type":"object"}"#, r#""[1]""#);
@@ -93,10 +115,14 @@ fn arguments_as_a_whole_are_never_read_as_something_else() {
 #[test]
 fn null_means_absent_only_where_the_property_is_optional_and_not_nullable() {
     let optional = r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]}}}"#;
-    assert_eq!(accepted(optional, r#"{"a":null,"b":null,"c":null}"#), (r#"{"b":null,"c":null}"#.to_owned(), vec!["a".to_owned()]));
+    assert_eq!(
+        accepted(optional, r#"{"a":null,"b":null,"c":null}"#),
+        (r#"{"b":null,"c":null}"#.to_owned(), vec!["a".to_owned()])
+    );
     // Required somewhere in place: by the schema itself, a reference, another part of an allOf.
     refused(&required(r#"{"type":"string"}"#), r#"{"v":null}"#);
-    let elsewhere = r##"{"allOf":[{"properties":{"v":{"type":"string"}}},{"$ref":"#/$defs/r"}],"$defs":{"r":{"required":["v"]}}}"##;
+    let elsewhere =
+        r##"{"allOf":[{"properties":{"v":{"type":"string"}}},{"$ref":"#/$defs/r"}],"$defs":{"r":{"required":["v"]}}}"##;
     assert_eq!(refused(elsewhere, r#"{"v":null}"#), ["v: expected string, got null"]);
     // Required by the member of a union that applies.
     let union = r#"{"type":"object","properties":{"k":{}},"anyOf":[{"properties":{"v":{"type":"string"}},"required":["v"]},{"properties":{"w":{"type":"number"},"v":{"type":"string"}},"required":["w"]}]}"#;
@@ -125,8 +151,16 @@ fn it_reaches_through_every_applicator() {
             (format!(r#""patternProperties":{{"^v":{schema}}}"#), r#"{"v1":"7"}"#, r#"{"v1":7}"#),
             (format!(r#""additionalProperties":{schema}"#), r#"{"x":"7"}"#, r#"{"x":7}"#),
             (format!(r#""properties":{{"l":{{"items":{schema}}}}}"#), r#"{"l":["7",8]}"#, r#"{"l":[7,8]}"#),
-            (format!(r#""properties":{{"l":{{"prefixItems":[{{}},{schema}]}}}}"#), r#"{"l":["7","8"]}"#, r#"{"l":["7",8]}"#),
-            (format!(r#""dependentSchemas":{{"d":{{"properties":{{"v":{schema}}}}}}}"#), r#"{"d":"1","v":"7"}"#, r#"{"d":"1","v":7}"#),
+            (
+                format!(r#""properties":{{"l":{{"prefixItems":[{{}},{schema}]}}}}"#),
+                r#"{"l":["7","8"]}"#,
+                r#"{"l":["7",8]}"#,
+            ),
+            (
+                format!(r#""dependentSchemas":{{"d":{{"properties":{{"v":{schema}}}}}}}"#),
+                r#"{"d":"1","v":"7"}"#,
+                r#"{"d":"1","v":7}"#,
+            ),
         ] {
             let defs = r#""$defs":{"n":{"type":"number"},"a":{"$anchor":"named","type":"number"},"e":{"$id":"https://example.com/embedded","$ref":"/embedded#/$defs/x","$defs":{"x":{"type":"number"}}},"d":{"$dynamicAnchor":"dynamic","type":"number"}}"#;
             let text = format!(r#"{{"$id":"https://example.com/root","type":"object",{outer},{defs}}}"#);
@@ -137,7 +171,8 @@ fn it_reaches_through_every_applicator() {
 
 #[test]
 fn it_follows_recursive_schemas_down() {
-    let tree = r##"{"type":"object","properties":{"n":{"type":"integer"},"kids":{"type":"array","items":{"$ref":"#"}}}}"##;
+    let tree =
+        r##"{"type":"object","properties":{"n":{"type":"integer"},"kids":{"type":"array","items":{"$ref":"#"}}}}"##;
     let (value, paths) = accepted(tree, r#"{"n":"1","kids":[{"n":"2","kids":"[{\"n\":\"3\"}]"}]}"#);
     assert_eq!(value, r#"{"n":1,"kids":[{"n":2,"kids":[{"n":3}]}]}"#);
     assert_eq!(paths, ["n", "kids.0.n", "kids.0.kids", "kids.0.kids.0.n"]);
@@ -146,10 +181,14 @@ fn it_follows_recursive_schemas_down() {
 #[test]
 fn older_drafts_are_coerced_by_their_own_rules() {
     let draft = r#""$schema":"http://json-schema.org/draft-07/schema#","type":"object""#;
-    let tuple = format!(r#"{{{draft},"properties":{{"l":{{"items":[{{"type":"number"}}],"additionalItems":{{"type":"boolean"}}}}}}}}"#);
+    let tuple = format!(
+        r#"{{{draft},"properties":{{"l":{{"items":[{{"type":"number"}}],"additionalItems":{{"type":"boolean"}}}}}}}}"#
+    );
     assert_eq!(accepted(&tuple, r#"{"l":["1","true"]}"#).0, r#"{"l":[1,true]}"#);
     // Neighbours of a `$ref` are void there.
-    let void = format!(r##"{{{draft},"properties":{{"v":{{"$ref":"#/definitions/n","type":"string"}}}},"definitions":{{"n":{{"type":"number"}}}}}}"##);
+    let void = format!(
+        r##"{{{draft},"properties":{{"v":{{"$ref":"#/definitions/n","type":"string"}}}},"definitions":{{"n":{{"type":"number"}}}}}}"##
+    );
     assert_eq!(accepted(&void, r#"{"v":"1"}"#).0, r#"{"v":1}"#);
     assert_eq!(check(&void, r#"{"v":1}"#).unwrap().coerced, None);
 }

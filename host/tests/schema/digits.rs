@@ -91,8 +91,14 @@ fn integers_are_told_by_value_not_by_float() {
 #[test]
 fn bounds_compare_every_digit() {
     let schema = r#"{"type":"object","properties":{"v":{"type":"integer","maximum":9007199254740992}}}"#;
-    assert_eq!(refused(schema, r#"{"v":9007199254740993}"#), ["v: must be 9007199254740992 or less, got 9007199254740993"]);
-    assert_eq!(refused(schema, r#"{"v":"9007199254740993"}"#), ["v: must be 9007199254740992 or less, got 9007199254740993"]);
+    assert_eq!(
+        refused(schema, r#"{"v":9007199254740993}"#),
+        ["v: must be 9007199254740992 or less, got 9007199254740993"]
+    );
+    assert_eq!(
+        refused(schema, r#"{"v":"9007199254740993"}"#),
+        ["v: must be 9007199254740992 or less, got 9007199254740993"]
+    );
     let schema = r#"{"type":"object","properties":{"v":{"enum":[18446744073709551616]}}}"#;
     assert!(check(schema, r#"{"v":18446744073709551616}"#).is_ok());
     refused(schema, r#"{"v":18446744073709551617}"#);

@@ -7,9 +7,12 @@ use toolgate::schema::Schema;
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
-        (Value::Array(left), Value::Array(right)) => left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right)),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
         (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len() && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
+            left.len() == right.len()
+                && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
         }
         _ => left == right,
     }
@@ -36,7 +39,10 @@ fn all_recorded_rows_hold() {
                 let mut lines = head.lines();
                 assert_eq!(lines.next(), Some("Validation failed for tool \"echo\":"));
                 let problems: Vec<&str> = lines.collect();
-                assert!(!problems.is_empty() && problems.iter().all(|line| line.starts_with("  - ") && line.contains(": ")), "{text}");
+                assert!(
+                    !problems.is_empty() && problems.iter().all(|line| line.starts_with("  - ") && line.contains(": ")),
+                    "{text}"
+                );
                 assert_eq!(received, serde_json::to_string_pretty(arguments).unwrap());
             }
             (Ok(checked), false) => wrong.push(format!("{index}: accepted as {checked:?}: {row}")),

@@ -7,6 +7,7 @@ mod golden;
 mod hostile;
 mod messages;
 mod properties;
+mod suite;
 
 use serde_json::Value;
 use toolgate::schema::{Checked, Invalid, Schema};
@@ -26,7 +27,8 @@ fn check(schema_text: &str, arguments: &str) -> Result<Checked, Invalid> {
 
 /// The arguments that would run, as JSON text, and the coerced paths.
 fn accepted(schema_text: &str, arguments: &str) -> (String, Vec<String>) {
-    let checked = check(schema_text, arguments).unwrap_or_else(|invalid| panic!("{}", invalid.message("t", &parse(arguments))));
+    let checked =
+        check(schema_text, arguments).unwrap_or_else(|invalid| panic!("{}", invalid.message("t", &parse(arguments))));
     let value = checked.coerced.unwrap_or_else(|| parse(arguments));
     (value.to_string(), checked.paths)
 }
@@ -35,6 +37,8 @@ fn accepted(schema_text: &str, arguments: &str) -> (String, Vec<String>) {
 fn refused(schema_text: &str, arguments: &str) -> Vec<String> {
     match check(schema_text, arguments) {
         Ok(checked) => panic!("accepted: {checked:?}"),
-        Err(invalid) => invalid.problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect(),
+        Err(invalid) => {
+            invalid.problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect()
+        }
     }
 }

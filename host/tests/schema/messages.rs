@@ -31,18 +31,30 @@ fn each_rule_has_its_words() {
     assert_eq!(v(r#"{"const":"x"}"#, r#""y""#), r#"v: expected "x", got string "y""#);
     assert_eq!(v(r#"{"minLength":2}"#, r#""é""#), "v: must have at least 2 characters, got 1");
     assert_eq!(v(r#"{"pattern":"^a"}"#, r#""b""#), r#"v: must match the regular expression "^a", got string "b""#);
-    assert_eq!(v(r#"{"type":"string","format":"email"}"#, r#""b""#), r#"v: must be a valid email (like name@example.com), got string "b""#);
+    assert_eq!(
+        v(r#"{"type":"string","format":"email"}"#, r#""b""#),
+        r#"v: must be a valid email (like name@example.com), got string "b""#
+    );
     assert_eq!(v(r#"{"minimum":1}"#, "0"), "v: must be 1 or more, got 0");
     assert_eq!(v(r#"{"exclusiveMaximum":1}"#, "1"), "v: must be less than 1, got 1");
     assert_eq!(v(r#"{"multipleOf":5}"#, "7"), "v: must be a multiple of 5, got 7");
     assert_eq!(v(r#"{"minItems":1}"#, "[]"), "v: must have at least 1 item, got 0");
     assert_eq!(v(r#"{"maxProperties":0}"#, r#"{"a":1}"#), "v: must have at most 0 properties, got 1");
     assert_eq!(v(r#"{"uniqueItems":true}"#, "[1,1.0]"), "v: must not have the same item twice; remove duplicates");
-    assert_eq!(v(r#"{"contains":{"type":"string"}}"#, "[1]"), "v: expected at least 1 item that match string, got 0");
-    assert_eq!(v(r#"{"not":{"const":1}}"#, "1"), r#"v: number 1 is excluded by the schema ({"const":1}); use another value"#);
+    assert_eq!(
+        v(r#"{"contains":{"type":"string"}}"#, "[1]"),
+        "v: must contain at least 1 item matching string, found 0"
+    );
+    assert_eq!(
+        v(r#"{"not":{"const":1}}"#, "1"),
+        r#"v: number 1 is excluded by the schema ({"const":1}); use another value"#
+    );
     assert_eq!(v(r#"{"prefixItems":[{}],"items":false}"#, "[1,2]"), "v.1: unexpected item; at most 1 item allowed");
     assert_eq!(v("false", "1"), "v: unexpected property; no properties are allowed here; remove it");
-    assert_eq!(only(r#"{"propertyNames":{"pattern":"^a"}}"#, r#"{"b":1}"#), r#"b: this property name is not allowed: must match the regular expression "^a", got string "b""#);
+    assert_eq!(
+        only(r#"{"propertyNames":{"pattern":"^a"}}"#, r#"{"b":1}"#),
+        r#"b: this property name is not allowed: must match the regular expression "^a", got string "b""#
+    );
     assert_eq!(only(r#"{"dependentRequired":{"a":["b"]}}"#, r#"{"a":1}"#), "b: required property is missing");
     assert_eq!(only(r#"{"type":"object"}"#, "[1]"), "root: expected object, got an array of 1 item");
 }
@@ -52,7 +64,10 @@ fn every_unexpected_property_is_named_with_what_is_allowed() {
     let schema = r#"{"properties":{"file_path":{},"limit":{}},"additionalProperties":false}"#;
     assert_eq!(
         refused(schema, r#"{"filePath":1,"more":2}"#),
-        [r#"filePath: unexpected property; did you mean "file_path"?"#, r#"more: unexpected property; remove it, or use one of "file_path" and "limit""#]
+        [
+            r#"filePath: unexpected property; did you mean "file_path"?"#,
+            r#"more: unexpected property; remove it, or use one of "file_path" and "limit""#
+        ]
     );
 }
 
@@ -64,24 +79,37 @@ fn unevaluated_properties_are_named_too() {
 
 #[test]
 fn a_union_is_explained_by_its_nearest_member() {
-    assert_eq!(v(r#"{"oneOf":[{"type":"number"},{"type":"null"}]}"#, r#""x""#), r#"v: expected number or null, got string "x""#);
+    assert_eq!(
+        v(r#"{"oneOf":[{"type":"number"},{"type":"null"}]}"#, r#""x""#),
+        r#"v: expected number or null, got string "x""#
+    );
     assert_eq!(v(r#"{"oneOf":[{"const":"a"},{"const":"b"}]}"#, r#""c""#), r#"v: expected "a" or "b", got string "c""#);
     let shapes = r#"{"anyOf":[
         {"properties":{"kind":{"const":"circle"},"r":{"type":"number"}},"required":["kind","r"]},
         {"properties":{"kind":{"const":"square"},"side":{"type":"number"}},"required":["kind","side"]}]}"#;
-    assert_eq!(v(shapes, r#"{"kind":"square"}"#), "v.side: required property is missing (expected number) (for alternative 2 of 2, the nearest)");
+    assert_eq!(
+        v(shapes, r#"{"kind":"square"}"#),
+        "v.side: required property is missing (expected number) (for alternative 2 of 2, the nearest)"
+    );
     let either = r#"{"anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"number"}},"required":["b"]}]}"#;
     assert_eq!(
         v(either, r#"{"c":1}"#),
         "v: matches none of 2 alternatives; change what one of them needs: (1) v.a: required property is missing (expected string); (2) v.b: required property is missing (expected number)"
     );
-    assert_eq!(v(r#"{"oneOf":[{"type":"number"},{"type":"integer"}]}"#, "5"), "v: matches more than one of 2 alternatives (numbers 1 and 2), must match exactly one; add or change what tells them apart");
+    assert_eq!(
+        v(r#"{"oneOf":[{"type":"number"},{"type":"integer"}]}"#, "5"),
+        "v: matches more than one of 2 alternatives (numbers 1 and 2), must match exactly one; add or change what tells them apart"
+    );
 }
 
 #[test]
 fn all_problems_are_listed_up_to_a_cap_that_is_said() {
     let schema_text = r#"{"type":"object","additionalProperties":{"type":"number"}}"#;
-    for (count, lines, last) in [(32, 32, "  - k31: expected number, got null"), (33, 32, "  - and 2 more problems, not listed; correct these first"), (1000, 32, "  - and 969 more problems, not listed; correct these first")] {
+    for (count, lines, last) in [
+        (32, 32, "  - k31: expected number, got null"),
+        (33, 32, "  - and 2 more problems, not listed; correct these first"),
+        (1000, 32, "  - and 969 more problems, not listed; correct these first"),
+    ] {
         let members: Vec<String> = (0..count).map(|index| format!(r#""k{index}":null"#)).collect();
         let received = parse(&format!("{{{}}}", members.join(",")));
         let text = schema(schema_text).check(&received).unwrap_err().message("t", &received);
@@ -119,6 +147,10 @@ fn long_received_arguments_are_cut_at_a_character_and_say_so() {
         let text = schema.check(&received).unwrap_err().message("t", &received);
         assert!(text.len() < 17_000);
         let whole = serde_json::to_string_pretty(&received).unwrap().len();
-        assert!(text.ends_with(&format!(" of {whole} bytes are shown)")), "{}", text.get(text.len() - 80..).unwrap_or_default());
+        assert!(
+            text.ends_with(&format!(" of {whole} bytes are shown)")),
+            "{}",
+            text.get(text.len() - 80..).unwrap_or_default()
+        );
     }
 }

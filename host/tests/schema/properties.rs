@@ -9,9 +9,19 @@ fn scalar() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
         any::<i16>().prop_map(|number| json!(number)),
-        prop_oneof![Just("3.0"), Just("1e2"), Just("3.7"), Just("18446744073709551616"), Just("-0"), Just("1e400")].prop_map(|text| super::parse(text)),
+        prop_oneof![Just("3.0"), Just("1e2"), Just("3.7"), Just("18446744073709551616"), Just("-0"), Just("1e400")]
+            .prop_map(|text| super::parse(text)),
         prop_oneof![
-            Just("true"), Just("FALSE"), Just(" 42 "), Just("4.0"), Just(""), Just("null"), Just("[1,\"2\"]"), Just("{\"a\":\"1\"}"), Just("x"), Just("[")
+            Just("true"),
+            Just("FALSE"),
+            Just(" 42 "),
+            Just("4.0"),
+            Just(""),
+            Just("null"),
+            Just("[1,\"2\"]"),
+            Just("{\"a\":\"1\"}"),
+            Just("x"),
+            Just("[")
         ]
         .prop_map(|text| json!(text)),
     ]
@@ -21,13 +31,22 @@ fn value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
-            prop::collection::vec(("[a-d]", inner), 0..4).prop_map(|members| Value::Object(members.into_iter().collect())),
+            prop::collection::vec(("[a-d]", inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
 
 fn kind() -> impl Strategy<Value = &'static str> {
-    prop_oneof![Just("null"), Just("boolean"), Just("integer"), Just("number"), Just("string"), Just("array"), Just("object")]
+    prop_oneof![
+        Just("null"),
+        Just("boolean"),
+        Just("integer"),
+        Just("number"),
+        Just("string"),
+        Just("array"),
+        Just("object")
+    ]
 }
 
 /// Schemas, with references to the root only below a property or an item.
@@ -66,11 +85,16 @@ fn changes_are_reported(before: &Value, after: &Value, path: &[String], reported
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => before.iter().all(|(key, value)| {
             let path = [path, std::slice::from_ref(key)].concat();
-            after.get(key).map_or_else(|| reported.contains(&path.join(".")), |after| changes_are_reported(value, after, &path, reported))
+            after.get(key).map_or_else(
+                || reported.contains(&path.join(".")),
+                |after| changes_are_reported(value, after, &path, reported),
+            )
         }),
         (Value::Array(before), Value::Array(after)) => {
             before.len() == after.len()
-                && before.iter().zip(after).enumerate().all(|(index, (before, after))| changes_are_reported(before, after, &[path, &[index.to_string()]].concat(), reported))
+                && before.iter().zip(after).enumerate().all(|(index, (before, after))| {
+                    changes_are_reported(before, after, &[path, &[index.to_string()]].concat(), reported)
+                })
         }
         _ => false,
     }

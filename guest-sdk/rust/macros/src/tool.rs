@@ -191,7 +191,9 @@ fn doc_comment(attrs: &[Attribute]) -> String {
             _ => None,
         })
         .flat_map(|text| {
-            text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect::<Vec<_>>()
+            text.split('\n')
+                .map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned())
+                .collect::<Vec<_>>()
         })
         .collect();
     lines.join("\n").trim().to_owned()

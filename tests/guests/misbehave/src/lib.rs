@@ -88,14 +88,14 @@ fn sleep(args: Ms) -> Result<String, ToolError> {
 /// Allocates memory and touches all of it.
 #[tool]
 fn allocate(args: Mb) -> Result<String, ToolError> {
-    let memory = black_box(vec![1_u8; args.mb << 20]);
+    let memory = black_box(vec![1_u8; args.mb.saturating_mul(1 << 20)]);
     Ok(format!("allocated {} MiB", memory.len() >> 20))
 }
 
 /// Answers with a long text.
 #[tool(name = "flood-output")]
 fn flood_output(args: Mb) -> Result<String, ToolError> {
-    Ok("x".repeat(args.mb << 20))
+    Ok("x".repeat(args.mb.saturating_mul(1 << 20)))
 }
 
 /// Sends updates, numbered from 0 where they are of one byte.

@@ -1,0 +1,129 @@
+//! The command line's words.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::exit;
+
+/// Run the tools of AI agents, each in a WebAssembly sandbox.
+#[derive(Parser)]
+#[command(name = "toolgate", version, after_help = exit::HELP, arg_required_else_help = true)]
+pub struct Args {
+    #[command(flatten)]
+    pub shared: Shared,
+
+    /// What to log to standard error: off, error, warn, info, debug, trace, or targets, for example
+    /// `warn,toolgate::guest=debug`
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
+    pub log: String,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command takes.
+#[derive(clap::Args)]
+pub struct Shared {
+    /// The configuration
+    #[arg(long, global = true, value_name = "FILE", default_value = "toolgate.toml")]
+    pub config: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the tool calls of assistant messages
+    Run(Run),
+    /// Run one tool call and print what it answers
+    Call(Call),
+    /// List the tools
+    Tools(Tools),
+    /// Show what a component exports, imports and wants, without running it
+    Inspect(Inspect),
+    /// Compile all plugins into the cache
+    Compile(Compile),
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people
+    Text,
+    /// JSON, one document a line
+    Json,
+}
+
+/// Who answers when a hook asks.
+#[derive(clap::Args)]
+pub struct Approve {
+    /// Approve whatever a hook asks about
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Approve what a hook asks about this tool; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    pub approve: Vec<String>,
+}
+
+/// Reads `{"stopReason"?, "content": [{"type": "toolCall", "id", "name", "arguments"}, …]}` or a bare array of calls.
+/// Several documents in a row are the turns of one conversation; each runs as soon as it is read.
+///
+/// On a terminal the calls are shown live; elsewhere every event is written as one line of JSON, and a `turn_end` after
+/// each message. A hook's question is asked on the terminal; where there is none, the call is declined.
+#[derive(clap::Args)]
+#[command(after_help = exit::HELP)]
+pub struct Run {
+    /// The messages; `-` is standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+
+    /// [default: text on a terminal, json elsewhere]
+    #[arg(long, value_enum)]
+    pub output: Option<Output>,
+
+    #[command(flatten)]
+    pub approve: Approve,
+}
+
+/// Prints the text of the result; an error result goes to standard error.
+#[derive(clap::Args)]
+#[command(after_help = exit::HELP)]
+pub struct Call {
+    /// The tool's name
+    pub tool: String,
+
+    /// The arguments, a JSON object; `-` reads them from standard input
+    #[arg(default_value = "{}")]
+    pub arguments: String,
+
+    /// `json` prints the tool-result message
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: Output,
+
+    #[command(flatten)]
+    pub approve: Approve,
+}
+
+#[derive(clap::Args)]
+pub struct Tools {
+    /// `json` prints each tool's whole definition
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: Output,
+}
+
+#[derive(clap::Args)]
+pub struct Inspect {
+    /// The component
+    pub file: PathBuf,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: Output,
+}
+
+#[derive(clap::Args)]
+pub struct Compile {
+    /// How to print what was compiled
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: Output,
+}

@@ -1,0 +1,7 @@
+//! One file per command.
+
+pub mod call;
+pub mod compile;
+pub mod inspect;
+pub mod run;
+pub mod tools;

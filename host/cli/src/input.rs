@@ -1,0 +1,80 @@
+//! Reads assistant messages from a file or standard input, one JSON document after another, each as soon as it is
+//! complete: a program may write the next message after it has read the results of the last.
+
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use toolgate::model::AssistantMessage;
+
+use crate::exit::Failure;
+
+/// A message, or why there are no more.
+pub type Next = Result<AssistantMessage, Failure>;
+
+/// Opens the messages. A thread reads ahead by one.
+pub fn messages(file: &Path) -> Result<mpsc::Receiver<Next>, Failure> {
+    let name = if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
+    let reader: Box<dyn Read + Send> = if file == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?)
+    };
+    let (sender, receiver) = mpsc::channel(1);
+    // Not a task of the runtime: a read from a terminal can't be cancelled.
+    std::thread::spawn(move || {
+        read(BufReader::new(reader), &name, |next| sender.blocking_send(next).is_ok());
+    });
+    Ok(receiver)
+}
+
+fn read(reader: impl Read, name: &str, mut give: impl FnMut(Next) -> bool) {
+    let documents = serde_json::Deserializer::from_reader(reader).into_iter::<Box<RawValue>>();
+    for (at, document) in documents.enumerate() {
+        let next = match document {
+            Ok(document) => AssistantMessage::parse(document.get())
+                .map_err(|error| Failure::usage(format!("{name}, message {}: {error}", at + 1))),
+            Err(error) => Err(Failure::usage(format!("{name}, message {}: not a JSON document: {error}", at + 1))),
+        };
+        let last = next.is_err();
+        if !give(next) || last {
+            return;
+        }
+    }
+}
+
+/// All of standard input.
+pub fn stdin_text() -> Result<String, Failure> {
+    std::io::read_to_string(std::io::stdin()).map_err(|error| Failure::usage(format!("standard input: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> (Vec<String>, bool) {
+        let (mut names, mut failed) = (Vec::new(), false);
+        read(text.as_bytes(), "x", |next| {
+            match next {
+                Ok(message) => names.extend(message.calls.iter().map(|call| call.name.to_string())),
+                Err(_) => failed = true,
+            }
+            true
+        });
+        (names, failed)
+    }
+
+    #[test]
+    fn documents_may_share_a_line_or_span_several() {
+        let text = "[{\"id\":\"1\",\"name\":\"a\"}]\n\n{\n \"content\": [\n {\"type\":\"toolCall\",\"id\":\"2\",\"name\":\"b\"}]}[{\"id\":\"3\",\"name\":\"c\"}]";
+        assert_eq!(names(text), (vec!["a".into(), "b".into(), "c".into()], false));
+    }
+
+    #[test]
+    fn nothing_is_read_after_a_bad_document() {
+        assert_eq!(names("[{\"id\":\"1\",\"name\":\"a\"}] nonsense [{\"id\":\"2\",\"name\":\"b\"}]"), (vec!["a".into()], true));
+        assert_eq!(names("5 [{\"id\":\"2\",\"name\":\"b\"}]"), (vec![], true));
+        assert_eq!(names(""), (vec![], false));
+    }
+}

@@ -1,0 +1,59 @@
+//! Log lines of the host and of guests, to standard error and never to standard output.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::exit::Failure;
+use crate::view::Screen;
+
+/// Starts logging.
+pub fn start(level: &str, screen: Screen) -> Result<(), Failure> {
+    // Not `EnvFilter`: it compiles regular expressions at every start.
+    let targets: Targets = level
+        .parse()
+        .map_err(|error| Failure::usage(format!("--log {level:?}: {error}; try off, error, warn, info, debug or trace")))?;
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(Above(screen))
+        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    tracing_subscriber::registry().with(targets).with(layer).try_init().map_err(Failure::usage)
+}
+
+/// Writes above the live view, which is drawn again below.
+struct Above(Screen);
+
+impl<'a> MakeWriter<'a> for Above {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line { screen: self.0.clone(), bytes: Vec::new() }
+    }
+}
+
+struct Line {
+    screen: Screen,
+    bytes: Vec<u8>,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // A closed standard error leaves nobody to tell.
+        self.screen.hidden(|| {
+            let _ = io::stderr().lock().write_all(&self.bytes);
+        });
+    }
+}

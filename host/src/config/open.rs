@@ -1,0 +1,125 @@
+//! From a checked config to a host with its plugins.
+
+use futures_util::future::join_all;
+
+use super::{Config, HookConfig, PluginConfig};
+use crate::component::{Engine, EngineError, EngineSettings, LoadError, Loader, PluginSpec, Source};
+use crate::registry::{Plugin, RegistryError};
+use crate::{Host, HostBuilder};
+
+/// Why a plugin of a config is not loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The engine does not start.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The component is not accepted.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The host does not accept what it offers.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A `[[hooks]]` entry names a plugin without hooks.
+    #[error("[[hooks]] names plugin {0:?}, but its component exports no hooks; remove the entry or name another plugin")]
+    NoHooks(String),
+    /// Nothing of the plugin would be used.
+    #[error(
+        "plugin {0:?} exports only hooks and is not in [[hooks]], so it would do nothing; add a [[hooks]] entry with plugin = {0:?}"
+    )]
+    HooksNotListed(String),
+}
+
+impl Config {
+    /// Starts the engine that these plugins need.
+    pub fn engine(&self) -> Result<Engine, EngineError> {
+        let mut settings = EngineSettings::default();
+        settings.instances = self.instances;
+        settings.queue_length = self.queue_length;
+        settings.queue_wait = self.queue_wait;
+        settings.cache_dir.clone_from(&self.cache_dir);
+        settings.cache_bytes = self.cache_bytes;
+        let tables = self.plugins.iter().map(|plugin| plugin.limits.table_elements);
+        settings.max_table_elements = tables.max().unwrap_or(0).max(settings.max_table_elements);
+        Engine::new(settings)
+    }
+
+    /// A host with these settings and without plugins, for the embedder to give an approver and sinks.
+    pub fn host(&self) -> HostBuilder {
+        Host::builder()
+            .mode(self.mode)
+            .grace(self.grace)
+            .approval_timeout(self.approval_timeout)
+            .sink_timeout(self.sink_timeout)
+            .hook_order(self.hooks.iter().map(|hook| hook.plugin.as_str()))
+    }
+
+    /// Loads all plugins, side by side, in the order of the file. Reports every plugin that fails; those that do not
+    /// are loaded.
+    pub async fn load_plugins(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
+        let plugins = join_all(self.plugins.iter().map(|plugin| self.load_plugin(plugin, loader))).await;
+        let loaded = plugins.into_iter().map(|plugin| plugin.and_then(|plugin| Ok(host.load(plugin)?)));
+        let errors: Vec<_> = loaded.filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Loads one plugin as this config wants it, for [`Host::load`] or [`Host::replace`].
+    pub async fn load_plugin(&self, plugin: &PluginConfig, loader: &Loader) -> Result<Plugin, OpenError> {
+        let loaded = loader.load(plugin.spec()).await?;
+        let hook = self.hooks.iter().find(|hook| hook.plugin == plugin.name);
+        plugin.settle(loaded, hook)
+    }
+}
+
+impl PluginConfig {
+    fn spec(&self) -> PluginSpec {
+        let mut spec = PluginSpec::new(self.name.as_str(), Source::File(self.file.clone()));
+        spec.sha256.clone_from(&self.sha256);
+        spec.limits = self.limits;
+        spec.grants = self.grants.clone();
+        spec.config = self.config.clone();
+        spec.tools.clone_from(&self.tools);
+        spec
+    }
+
+    /// Puts the operator's word over what the component offers.
+    fn settle(&self, mut plugin: Plugin, hook: Option<&HookConfig>) -> Result<Plugin, OpenError> {
+        let offered: Vec<String> = plugin.tools.iter().map(|tool| tool.definition().name.clone()).collect();
+        let known = |setting: &'static str, tool: &String| match offered.contains(tool) {
+            true => Ok(()),
+            false => Err(RegistryError::NoSuchTool {
+                tool: tool.clone(),
+                plugin: self.name.clone(),
+                setting,
+                offered: offered.clone(),
+            }),
+        };
+        self.initially_active.each.keys().try_for_each(|tool| known("initially-active", tool))?;
+        self.idempotent.iter().try_for_each(|tool| known("idempotent", tool))?;
+        plugin.inactive_tools = plugin
+            .tools
+            .iter()
+            .map(|tool| &tool.definition().name)
+            .filter(|tool| !self.initially_active.of(tool))
+            .cloned()
+            .collect();
+        plugin.idempotent_tools.clone_from(&self.idempotent);
+        plugin.arguments_bytes = Some(self.limits.arguments_bytes);
+        match hook {
+            Some(_) if plugin.hook.is_none() => return Err(OpenError::NoHooks(self.name.clone())),
+            Some(hook) => {
+                plugin.hook_settings.on_error = hook.on_error;
+                plugin.hook_settings.tools.clone_from(&hook.tools);
+            }
+            // Seeing everyone's calls is the operator's to grant.
+            None if plugin.hook.take().is_some() => {
+                if offered.is_empty() {
+                    return Err(OpenError::HooksNotListed(self.name.clone()));
+                }
+                tracing::info!(plugin = self.name, "its hooks are not in [[hooks]] and do not run");
+            }
+            None => {}
+        }
+        Ok(plugin)
+    }
+}

@@ -1,0 +1,157 @@
+//! Whatever a guest does ends as an error result with its own kind, and the next call works.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use toolgate::Host;
+use toolgate::component::PluginSpec;
+use toolgate_tests::guests::{self, Events, Lines, batch, run_one};
+
+async fn misbehave(change: impl FnOnce(&mut PluginSpec)) -> Host {
+    let mut spec = guests::spec("misbehave");
+    change(&mut spec);
+    guests::host(Host::builder(), [spec]).await
+}
+
+async fn works(host: &Host) {
+    let answer = run_one(host, "echo", json!({"a": 1})).await;
+    assert_eq!(answer.kind(), "ok", "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_becomes_an_error_result_that_carries_its_message() {
+    let host = misbehave(|_| {}).await;
+    let answer = run_one(&host, "panic", json!({"message": "no such planet"})).await;
+    assert_eq!(answer.kind(), "trap");
+    assert!(answer.text().contains("Tool panic crashed: panicked at ") && answer.text().contains("no such planet"));
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endless_loop_runs_out_of_fuel() {
+    let host = misbehave(|spec| spec.limits.fuel = Some(50_000_000)).await;
+    let answer = run_one(&host, "loop-forever", json!({})).await;
+    assert_eq!(answer.kind(), "out-of-fuel", "{}", answer.text());
+    assert_eq!(answer.0.error.as_ref().unwrap().hint.as_deref(), Some("raise limits.fuel of plugin misbehave"));
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_stops_a_loop_and_a_sleep_alike() {
+    let host = misbehave(|spec| {
+        spec.limits.fuel = None;
+        spec.limits.deadline = Duration::from_millis(300);
+    })
+    .await;
+    for (tool, arguments) in [("loop-forever", json!({})), ("sleep", json!({"ms": 10_000}))] {
+        let started = Instant::now();
+        let answer = run_one(&host, tool, arguments).await;
+        assert_eq!(answer.kind(), "deadline", "{}", answer.text());
+        assert!(answer.text().contains("its limit of 300 ms"), "{}", answer.text());
+        assert!(started.elapsed() < Duration::from_secs(3));
+    }
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deadlines_of_calls_side_by_side_do_not_mix() {
+    let mut short = guests::spec("misbehave");
+    short.name = "short".into();
+    short.limits.deadline = Duration::from_millis(200);
+    short.tools = Some(vec!["sleep".into()]);
+    let mut long = guests::spec("misbehave");
+    long.tools = Some(vec!["wait-cancel".into(), "echo".into()]);
+    let host = guests::host(Host::builder(), [short, long]).await;
+    let outcome = host
+        .run(batch([
+            ("sleep", json!({"ms": 60_000})),
+            ("wait-cancel", json!({"ms": 600})),
+            ("sleep", json!({"ms": 10})),
+        ]))
+        .await;
+    let kinds: Vec<_> =
+        outcome.messages.iter().map(|m| m.error.as_ref().map_or("ok", |error| error.kind.as_str())).collect();
+    assert_eq!(kinds, ["deadline", "ok", "ok"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_bounded_and_the_refusal_is_named() {
+    let host = misbehave(|spec| spec.limits.memory_bytes = 8 << 20).await;
+    let answer = run_one(&host, "allocate", json!({"mb": 64})).await;
+    assert_eq!(answer.kind(), "memory-limit", "{}", answer.text());
+    assert!(answer.text().contains("8388608 bytes"), "{}", answer.text());
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_much_output_is_refused_whole() {
+    let host = misbehave(|spec| spec.limits.result_bytes = 1 << 20).await;
+    let answer = run_one(&host, "flood-output", json!({"mb": 2})).await;
+    assert_eq!(answer.kind(), "output-limit", "{}", answer.text());
+    let host = misbehave(|spec| spec.limits.hostcall_bytes = 1 << 20).await;
+    let answer = run_one(&host, "flood-output", json!({"mb": 2})).await;
+    assert_eq!(answer.kind(), "hostcall-limit", "{}", answer.text());
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deep_recursion_is_a_trap() {
+    let host = misbehave(|_| {}).await;
+    let answer = run_one(&host, "recurse", json!({})).await;
+    assert_eq!(answer.kind(), "trap", "{}", answer.text());
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_and_log_lines_over_the_limit_are_dropped_and_counted() {
+    let mut spec = guests::spec("misbehave");
+    spec.limits.updates = 10;
+    spec.limits.log_lines = 5;
+    let lines = Arc::new(Lines::default());
+    let host = guests::host(Host::builder().logs(lines.clone()), [spec]).await;
+    let events = Arc::new(Events::default());
+    let outcome = host
+        .run(batch([("flood-updates", json!({"n": 100})), ("flood-logs", json!({"n": 100}))]).sink(events.clone()))
+        .await;
+    assert!(outcome.messages.iter().all(|m| !m.is_error), "{:?}", outcome.messages);
+    assert_eq!(events.of_type("tool_execution_update").len(), 10);
+    assert_eq!(lines.all().len(), 5);
+    let mut ends = events.of_type("tool_execution_end");
+    ends.sort_by_key(|end| end["toolCallId"].to_string());
+    assert_eq!(ends[0]["metrics"]["droppedUpdates"], 90);
+    assert_eq!(ends[1]["metrics"]["droppedLogLines"], 95);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_guest_prints_goes_to_the_log() {
+    let lines = Arc::new(Lines::default());
+    let host = guests::host(Host::builder().logs(lines.clone()), [guests::spec("misbehave")]).await;
+    run_one(&host, "print", json!({"text": "{\"jsonrpc\":\"2.0\"}"})).await;
+    assert!(lines.all().contains(&"stdout: {\"jsonrpc\":\"2.0\"}".to_owned()), "{:?}", lines.all());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_one_thread_runtime_stays_responsive_while_guests_spin() {
+    let host = misbehave(|spec| {
+        spec.limits.fuel = None;
+        spec.limits.deadline = Duration::from_millis(800);
+    })
+    .await;
+    let calls: [_; 8] = std::array::from_fn(|_| ("loop-forever", json!({})));
+    let ticks = async {
+        let mut ticks = 0;
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            ticks += 1;
+            if ticks == 20 {
+                return;
+            }
+        }
+    };
+    // Twenty ticks of 20 ms while eight guests spin for 800 ms: starved, they would come after the batch.
+    tokio::select! {
+        () = ticks => {}
+        _ = host.run(batch(calls)) => panic!("the ticker starved"),
+    }
+}

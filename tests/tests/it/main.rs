@@ -1,0 +1,5 @@
+//! The integration tests: real components, through public interfaces only.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod limits;
+mod registry;
