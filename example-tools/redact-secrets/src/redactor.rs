@@ -7,8 +7,11 @@ use toolgate_sdk::serde_json;
 
 use crate::{named, private_key, tokens};
 
+/// Says where secrets lie in a text, in order.
+type Finder = fn(&str) -> Vec<Range<usize>>;
+
 /// In the order they are applied: what a name or a URL holds is often a token of its own.
-const FINDERS: &[fn(&str) -> Vec<Range<usize>>] = &[private_key::find, tokens::find, named::find_in_urls, named::find];
+const FINDERS: &[Finder] = &[private_key::find, tokens::find, named::find_in_urls, named::find];
 
 pub struct Redactor {
     patterns: Vec<Regex>,
