@@ -49,6 +49,19 @@ fn hooks_and_plugins_must_fit() {
 }
 
 #[test]
+fn a_hook_limited_to_a_tool_that_is_not_there_is_refused() {
+    let gate = "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"block\" }\n";
+    let done =
+        Workspace::new(&format!("{PLUGINS}{gate}[[hooks]]\nplugin = \"gate\"\ntools = [\"clac\"]\n")).run(&["tools"]);
+    assert_eq!(done.code, 3);
+    assert!(
+        done.err.contains("limited to the tool \"clac\", which no plugin offers; there are: calc, "),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
 fn settings_that_name_an_unknown_tool_are_refused() {
     let done = Workspace::new(&format!("{PLUGINS}idempotent = [\"ecko\"]\n")).run(&["tools"]);
     assert_eq!(done.code, 3);
