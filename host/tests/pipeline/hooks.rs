@@ -129,7 +129,11 @@ async fn a_hook_that_fails_refuses_the_call_and_is_named() {
     let silent = HookError::Returned(String::new());
     let panics = FnHook::default().before(|_, _| Box::pin(async { panic!("a hook's bug") }));
     for (hook, words, cause) in [
-        (fails(trap), "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it ran into unreachable code", Some(ErrorKind::Trap)),
+        (
+            fails(trap),
+            "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it ran into unreachable code",
+            Some(ErrorKind::Trap),
+        ),
         (fails(own), "policy file missing", None),
         (fails(silent), "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it gave no reason", None),
         (panics, "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it panicked", Some(ErrorKind::Trap)),
@@ -315,7 +319,10 @@ async fn an_override_changes_what_it_gives_and_nothing_else() {
     let result = &redacted.messages[0].result;
     assert_eq!(texts(&redacted), ["***"]);
     assert_eq!(result.structured_content, None);
-    assert_eq!((result.details.clone(), result.usage.clone()), (Some(json!({"d": 1}).into()), Some(json!({"u": 1}).into())));
+    assert_eq!(
+        (result.details.clone(), result.usage.clone()),
+        (Some(json!({"d": 1}).into()), Some(json!({"u": 1}).into()))
+    );
     assert_eq!(redacted.messages[0].added_tool_names(), ["new"]);
 
     let both = Override { content: Some(vec![]), structured_content: Some(json!({}).into()), ..Override::default() };
@@ -327,8 +334,7 @@ async fn an_override_changes_what_it_gives_and_nothing_else() {
     assert_eq!(null.messages[0].result.details, Some(Json::null()));
     assert!(serde_json::to_string(&null.messages[0]).unwrap().contains(r#""details":null"#));
 
-    let flagged =
-        overridden(Override { is_error: Some(true), terminate: Some(false), ..Override::default() }).await;
+    let flagged = overridden(Override { is_error: Some(true), terminate: Some(false), ..Override::default() }).await;
     assert!(flagged.messages[0].is_error && !flagged.terminate);
     let error = flagged.messages[0].error.clone().unwrap();
     assert_eq!((error.kind, error.hook.as_deref()), (ErrorKind::ToolFailed, Some("after")));
@@ -352,7 +358,10 @@ async fn an_after_hook_that_fails_replaces_the_result_or_is_skipped() {
     let own = || after(Err(HookError::Returned("audit crashed".into())));
     let hooks: [(&dyn Fn() -> FnHook, &str); 3] = [
         (&own, "audit crashed"),
-        (&|| after(Err(trap.clone())), "Hook \"audit\" of plugin \"audit\" failed in after-tool-call: it took longer than 5 s"),
+        (
+            &|| after(Err(trap.clone())),
+            "Hook \"audit\" of plugin \"audit\" failed in after-tool-call: it took longer than 5 s",
+        ),
         (&panics, "Hook \"audit\" of plugin \"audit\" failed in after-tool-call: it panicked"),
     ];
     for (hook, words) in hooks {
@@ -459,8 +468,11 @@ async fn a_policy_counts_across_the_batches_of_a_turn() {
         let plugin = "budget".into();
         let at = StateKey { scope: Scope::Turn, name: &cx.batch.turn, plugin: &plugin };
         let used = cx.state.add(&at, "calls", 1.0, StateLimits { keys: 10, bytes: 100 }).unwrap();
-        let decision =
-            if used > 2.0 { Decision::Block { reason: Some("budget".into()), terminate: false } } else { Decision::Allow };
+        let decision = if used > 2.0 {
+            Decision::Block { reason: Some("budget".into()), terminate: false }
+        } else {
+            Decision::Allow
+        };
         Box::pin(async move { Ok(decision) })
     });
     load(&host, "budget", budget);

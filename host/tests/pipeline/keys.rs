@@ -35,9 +35,12 @@ fn gated(name: &str, access: Access, trace: &Trace, gate: &Arc<Semaphore>) -> Fn
 
 fn host(trace: &Trace, gate: &Arc<Semaphore>) -> Host {
     let host = Host::new();
-    let plugin = Plugin::native("files")
-        .tool(gated("read", Access::Read, trace, gate))
-        .tool(gated("edit", Access::Write, trace, gate));
+    let plugin = Plugin::native("files").tool(gated("read", Access::Read, trace, gate)).tool(gated(
+        "edit",
+        Access::Write,
+        trace,
+        gate,
+    ));
     host.load(plugin).unwrap();
     host
 }
@@ -200,12 +203,7 @@ async fn nobody_holds_a_slot_while_waiting_for_a_key() {
         Box::pin(async move { Ok(Slot::holding(slots.acquire_owned().await.unwrap())) })
     });
     let host = Host::new();
-    host.load(
-        Plugin::native("files")
-            .tool(edit)
-            .tool(gated("other", Access::Write, &trace, &gate)),
-    )
-    .unwrap();
+    host.load(Plugin::native("files").tool(edit).tool(gated("other", Access::Write, &trace, &gate))).unwrap();
     let message = AssistantMessage::of_calls([on("c1", "other", "a"), on("c2", "edit", "a"), on("c3", "edit", "b")]);
     let running = tokio::spawn(async move { host.run(Batch::new(message)).await });
     settle().await;

@@ -203,8 +203,15 @@ async fn each_event_is_awaited_before_its_call_moves_on() {
     assert_eq!(
         trace.take(),
         [
-            "start c1", "start c1 taken", "ran", "end c1", "end c1 taken", "message_start c1", "message_start c1 taken",
-            "message_end c1", "message_end c1 taken"
+            "start c1",
+            "start c1 taken",
+            "ran",
+            "end c1",
+            "end c1 taken",
+            "message_start c1",
+            "message_start c1 taken",
+            "message_end c1",
+            "message_end c1 taken"
         ]
     );
 }
