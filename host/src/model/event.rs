@@ -55,11 +55,7 @@ impl ToolResultMessage {
 
 impl Serialize for ToolResultMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fn optional<M: SerializeMap>(
-            map: &mut M,
-            key: &str,
-            value: &Option<impl Serialize>,
-        ) -> Result<(), M::Error> {
+        fn optional<M: SerializeMap>(map: &mut M, key: &str, value: &Option<impl Serialize>) -> Result<(), M::Error> {
             value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
         }
         let mut map = serializer.serialize_map(None)?;
@@ -87,6 +83,9 @@ impl Serialize for ToolResultMessage {
 pub enum Event {
     /// A call is looked at.
     ToolExecutionStart {
+        /// Place of the call in its batch, from 0: ids need not be unique. Not on the wire.
+        #[serde(skip)]
+        position: u32,
         /// The model's id.
         tool_call_id: Arc<str>,
         /// The name as written.
@@ -96,6 +95,9 @@ pub enum Event {
     },
     /// The tool reported a partial result.
     ToolExecutionUpdate {
+        /// Place of the call in its batch, from 0: ids need not be unique. Not on the wire.
+        #[serde(skip)]
+        position: u32,
         /// The model's id.
         tool_call_id: Arc<str>,
         /// The name as written.
@@ -107,6 +109,9 @@ pub enum Event {
     },
     /// A call settled.
     ToolExecutionEnd {
+        /// Place of the call in its batch, from 0: ids need not be unique. Not on the wire.
+        #[serde(skip)]
+        position: u32,
         /// The model's id.
         tool_call_id: Arc<str>,
         /// The name as written.

@@ -39,12 +39,13 @@ pub(crate) fn channel(sinks: Arc<Sinks>) -> (Arc<Updates>, Deliveries) {
 impl Updates {
     /// Starts the delivery of one update: when this returns, every sink has been given it, and an earlier one before
     /// it. Only the sinks' answers are left to the other side.
-    pub(crate) async fn deliver(&self, call: &ToolCall, partial: ToolResult) {
+    pub(crate) async fn deliver(&self, position: u32, call: &ToolCall, partial: ToolResult) {
         if self.sinks.is_silent() {
             return;
         }
         let Ok(place) = self.room.clone().acquire_owned().await else { return };
         let event = Event::ToolExecutionUpdate {
+            position,
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             args: call.arguments.clone(),

@@ -1,6 +1,7 @@
 //! A plugin as the registry takes it: tools and a hook under one name, whoever implements them.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use super::RegistryError;
@@ -160,9 +161,11 @@ impl RegisteredHook {
         self.on_error
     }
 
-    /// Whether operator and hook want it called.
+    /// Whether operator and hook want it called. A hook that panics over the question is called, and fails where its
+    /// failure counts.
     pub(crate) fn wants(&self, event: HookEvent, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && self.hook.wants(event, tool)
+        let wants = || std::panic::catch_unwind(AssertUnwindSafe(|| self.hook.wants(event, tool))).unwrap_or(true);
+        self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && wants()
     }
 }
 
@@ -179,8 +182,7 @@ impl Loaded {
     pub(super) fn new(plugin: Plugin) -> Result<Self, RegistryError> {
         let name = plugin.name;
         let offered: Vec<String> = plugin.tools.iter().map(|tool| tool.definition().name.clone()).collect();
-        let settings =
-            [("initially-active", &plugin.inactive_tools), ("idempotent", &plugin.idempotent_tools)];
+        let settings = [("initially-active", &plugin.inactive_tools), ("idempotent", &plugin.idempotent_tools)];
         for (setting, tools) in settings {
             if let Some(tool) = tools.iter().find(|tool| !offered.contains(tool)) {
                 let (tool, plugin) = (tool.clone(), name.to_string());
@@ -191,9 +193,7 @@ impl Loaded {
         let mut tools = Vec::with_capacity(plugin.tools.len());
         for tool in plugin.tools {
             let definition = tool.definition();
-            definition
-                .check()
-                .map_err(|source| RegistryError::Definition { plugin: name.to_string(), source })?;
+            definition.check().map_err(|source| RegistryError::Definition { plugin: name.to_string(), source })?;
             if !seen.insert(definition.name.clone()) {
                 return Err(RegistryError::ToolTwice { tool: definition.name.clone(), plugin: name.to_string() });
             }
