@@ -289,3 +289,35 @@ async fn an_event_held_for_ever_is_noticed_although_others_are_taken() {
     assert!((4..=6).contains(&taken), "cut off after 5 s, one update a second: {taken}");
     assert!(good.at("sink_cut holds") < good.at("end c1"));
 }
+
+/// Also where a tool leaves something behind that goes on sending.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn no_update_gets_through_after_the_tool_has_settled() {
+    let leaves = tool("leaves", |cx, _| {
+        let left_behind = cx.clone();
+        tokio::spawn(async move {
+            for _ in 0..200 {
+                left_behind.update(ToolResult::default()).await;
+            }
+        });
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            Ok(ToolResult::text("done"))
+        })
+    });
+    let host = host(leaves);
+    for _ in 0..50 {
+        let trace = Trace::default();
+        let slow = recorder_then("slow", &trace, |_| {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                Ok(())
+            })
+        });
+        host.run(Batch::new(calls(&["leaves", "leaves"])).sink(slow)).await;
+        let lines = trace.lines();
+        for id in ["c1", "c2"] {
+            assert!(!lines[trace.at(&format!("end {id}"))..].contains(&format!("update {id}")), "{lines:#?}");
+        }
+    }
+}
