@@ -1,5 +1,6 @@
 //! The integration tests: real components, through public interfaces only.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod http;
 mod limits;
 mod registry;
