@@ -1,8 +1,11 @@
 //! What an edit changed, as a unified diff for user interfaces.
 
-use std::time::Duration;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
 
-use similar::{DiffTag, TextDiff};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{ChangeTag, DiffOp, DiffTag};
 
 use crate::truncate::{self, Limits};
 
@@ -24,13 +27,37 @@ pub fn unified(path: &str, old: &str, new: &str) -> Diff {
     // Lines end at line feeds only: a lone carriage return is no line's end to `read` either.
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let diff = TextDiff::configure().newline_terminated(true).timeout(TIMEOUT).diff_slices(&old, &new);
-    let changed = diff.ops().iter().find(|op| op.tag() != DiffTag::Equal);
+    let ops = operations(&old, &new);
+    let changed = ops.iter().find(|op| op.tag() != DiffTag::Equal);
+    let first_changed_line = changed.map(|op| op.new_range().start + 1);
+
     let path = path.trim_start_matches('/');
-    let (from, to) = (format!("a/{path}"), format!("b/{path}"));
-    let text = diff.unified_diff().context_radius(CONTEXT).header(&from, &to).to_string();
+    let mut text = format!("--- a/{path}\n+++ b/{path}\n");
+    for hunk in similar::group_diff_ops(ops, CONTEXT) {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{}", UnifiedHunkHeader::new(&hunk));
+        for change in hunk.iter().flat_map(|op| op.iter_changes(&old, &new)) {
+            text.push(match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+            });
+            text.push_str(change.value());
+            if !change.value().ends_with('\n') {
+                text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
     let kept = truncate::head(&text, Limits::default());
-    Diff { cut: kept.truncated, unified: kept.content, first_changed_line: changed.map(|op| op.new_range().start + 1) }
+    Diff { unified: kept.content, cut: kept.truncated, first_changed_line }
+}
+
+/// One algorithm called by itself: `TextDiff` brings in all of them, 200 KB of code.
+fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let deadline = Instant::now() + TIMEOUT;
+    let mut diff = Compact::new(Replace::new(Capture::new()), old, new);
+    let Ok(()) = myers::diff_deadline(&mut diff, old, 0..old.len(), new, 0..new.len(), Some(deadline));
+    diff.into_inner().into_inner().into_ops()
 }
 
 #[cfg(test)]

@@ -20,8 +20,10 @@ use crate::watch::Watch;
 const DEFAULT_LIMIT: usize = 100;
 /// More lines around a match than this are for `read`.
 const MAX_CONTEXT: u32 = 50;
-/// Read at once; what is longer is streamed.
-const AT_ONCE: u64 = 1024 * 1024;
+/// Files up to this size are read at once; what is longer is streamed.
+const AT_ONCE: usize = 1024 * 1024;
+/// Asked for in one read. Each read is a call to the host, so most files should need but one.
+const CHUNK: usize = 64 * 1024;
 /// Of a longer line only the start is searched.
 const MAX_SEARCHED_LINE: usize = 1024 * 1024;
 /// Compiled patterns, which a repetition can blow up.
@@ -101,6 +103,8 @@ struct Search {
     whole_first: bool,
     context: usize,
     limit: usize,
+    /// The start of the file being searched.
+    buffer: Vec<u8>,
     out: String,
     matches: usize,
     files_searched: u64,
@@ -157,6 +161,7 @@ impl Search {
             whole_first: literal || !anchored,
             context: args.context.map_or(0, |context| usize::try_from(context.min(MAX_CONTEXT)).unwrap_or(0)),
             limit: args.limit.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+            buffer: Vec::new(),
             out: String::new(),
             matches: 0,
             files_searched: 0,
@@ -169,24 +174,31 @@ impl Search {
 
     fn file(&mut self, path: &Path, shown: &str, watch: &mut Watch) -> Result<Searched, Stop> {
         let mut file = File::open(path)?;
-        let mut start = Vec::new();
-        file.by_ref().take(AT_ONCE).read_to_end(&mut start)?;
-        if kind::kind(&start) != Kind::Text {
-            return Ok(Searched::Binary);
-        }
-        self.files_searched += 1;
-        let whole = (start.len() as u64) < AT_ONCE;
-        if whole && self.whole_first && !self.pattern.is_match(&start) {
-            return Ok(Searched::Text);
-        }
-        let before = self.matches;
-        let result = if whole {
-            self.lines(start.as_slice(), shown, watch)
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let length = fill(&mut file, &mut buffer)?;
+        let start = buffer.get(..length).unwrap_or_default();
+        let searched = if kind::kind(start) == Kind::Text {
+            self.files_searched += 1;
+            self.text(start, file, shown, watch).map(|()| Searched::Text)
         } else {
-            self.lines(start.as_slice().chain(BufReader::with_capacity(64 * 1024, file)), shown, watch)
+            Ok(Searched::Binary)
+        };
+        self.buffer = buffer;
+        searched
+    }
+
+    /// Searches `start`, and what is left in `file` after it.
+    fn text(&mut self, start: &[u8], file: File, shown: &str, watch: &mut Watch) -> Result<(), Stop> {
+        let before = self.matches;
+        let searched = if start.len() == AT_ONCE {
+            self.lines(start.chain(BufReader::with_capacity(CHUNK, file)), shown, watch)
+        } else if self.whole_first && !self.pattern.is_match(start) {
+            Ok(())
+        } else {
+            self.lines(start, shown, watch)
         };
         self.files_matched += u64::from(self.matches > before);
-        result.map(|()| Searched::Text)
+        searched
     }
 
     fn lines(&mut self, mut reader: impl BufRead, shown: &str, watch: &mut Watch) -> Result<(), Stop> {
@@ -284,6 +296,24 @@ impl Search {
         // An error, so that the operator can decide with a hook what a search without a match is.
         if none { result.error() } else { result }
     }
+}
+
+/// Reads up to [`AT_ONCE`] bytes into `buffer`, which only grows. Returns how many.
+fn fill(file: &mut File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let mut length = 0;
+    while length < AT_ONCE {
+        let end = (length + CHUNK).min(AT_ONCE);
+        if buffer.len() < end {
+            buffer.resize(end, 0);
+        }
+        match file.read(buffer.get_mut(length..end).unwrap_or_default()) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
 }
 
 #[cfg(test)]

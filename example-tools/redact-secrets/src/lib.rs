@@ -1,9 +1,11 @@
 //! A hook that takes keys, tokens and passwords out of results before model and transcript get them.
 
 mod json;
+mod named;
+mod private_key;
 mod redactor;
 mod result;
-mod rules;
+mod tokens;
 
 use redactor::Redactor;
 use toolgate_sdk::prelude::*;

@@ -47,7 +47,9 @@ impl Approver for CommandLine {
         }
         let mut keyboard = self.keyboard.lock().await;
         if !keyboard.open() {
-            tracing::warn!("a hook asks about {tool}, and there is no terminal to ask on: declined; --yes or --approve {tool} answers beforehand");
+            tracing::warn!(
+                "a hook asks about {tool}, and there is no terminal to ask on: declined; --yes or --approve {tool} answers beforehand"
+            );
             return Approval::Declined { reason: Some("nobody was there to answer".into()) };
         }
         let _paused = self.screen.pause();
@@ -56,7 +58,10 @@ impl Approver for CommandLine {
         show(&request, &lines);
         loop {
             let rest = if lines.len() > ARGUMENT_LINES { ", v = view all arguments" } else { "" };
-            prompt(&format!("Run it? y = yes, a = yes to all {} calls, n = no{rest}, or say why not: ", clean_line(tool)));
+            prompt(&format!(
+                "Run it? y = yes, a = yes to all {} calls, n = no{rest}, or say why not: ",
+                clean_line(tool)
+            ));
             let Some(answer) = keyboard.line().await else {
                 return Approval::Declined { reason: Some("nobody was there to answer".into()) };
             };

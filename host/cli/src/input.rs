@@ -73,7 +73,10 @@ mod tests {
 
     #[test]
     fn nothing_is_read_after_a_bad_document() {
-        assert_eq!(names("[{\"id\":\"1\",\"name\":\"a\"}] nonsense [{\"id\":\"2\",\"name\":\"b\"}]"), (vec!["a".into()], true));
+        assert_eq!(
+            names("[{\"id\":\"1\",\"name\":\"a\"}] nonsense [{\"id\":\"2\",\"name\":\"b\"}]"),
+            (vec!["a".into()], true)
+        );
         assert_eq!(names("5 [{\"id\":\"2\",\"name\":\"b\"}]"), (vec![], true));
         assert_eq!(names(""), (vec![], false));
     }

@@ -13,9 +13,9 @@ use crate::view::Screen;
 /// Starts logging.
 pub fn start(level: &str, screen: Screen) -> Result<(), Failure> {
     // Not `EnvFilter`: it compiles regular expressions at every start.
-    let targets: Targets = level
-        .parse()
-        .map_err(|error| Failure::usage(format!("--log {level:?}: {error}; try off, error, warn, info, debug or trace")))?;
+    let targets: Targets = level.parse().map_err(|error| {
+        Failure::usage(format!("--log {level:?}: {error}; try off, error, warn, info, debug or trace"))
+    })?;
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(Above(screen))
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());

@@ -105,7 +105,16 @@ impl Engine {
         let cache = settings.cache_dir.as_ref().map(|dir| CompileCache::open(dir, settings.cache_bytes)).transpose()?;
         let slots = Arc::new(Semaphore::new(settings.instances as usize));
         let http_client = Arc::new(HttpClient::new()?);
-        Ok(Self(Arc::new(Inner { wasm, linker, ticker, cache, http_client, settings, slots, waiting: AtomicUsize::new(0) })))
+        Ok(Self(Arc::new(Inner {
+            wasm,
+            linker,
+            ticker,
+            cache,
+            http_client,
+            settings,
+            slots,
+            waiting: AtomicUsize::new(0),
+        })))
     }
 
     /// Instances that are live or about to be.

@@ -127,7 +127,12 @@ impl Entry {
         store.set_hostcall_fuel(limits.hostcall_bytes);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
-            if Instant::now() >= deadline { Err(DeadlinePassed.into()) } else { Ok(UpdateDeadline::Yield(1)) }
+            if Instant::now() >= deadline {
+                return Err(DeadlinePassed.into());
+            }
+            // tokio's own yield lets timers and sockets be looked at first; a plain one would keep a one-thread runtime
+            // from them for as many ticks as there are spinning guests times its event interval.
+            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
         });
         Ok(Self { store, deadline, fuel, _ticking: engine.0.ticker.run() })
     }
@@ -167,8 +172,15 @@ impl Entry {
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
-                // The backtrace is for the operator, not for the model.
-                tracing::warn!(target: "toolgate::guest", plugin = &*state.plugin.name, "{error:?}");
+                // The guest's backtrace is for the operator, not for the model. `{:?}` would add the host's own.
+                let backtrace = error.downcast_ref::<wasmtime::WasmBacktrace>().map(ToString::to_string);
+                tracing::warn!(
+                    target: "toolgate::guest",
+                    plugin = &*state.plugin.name,
+                    backtrace = backtrace.as_deref(),
+                    "a call was ended: {}",
+                    error.root_cause()
+                );
                 Err(Failure::of(&error, state))
             }
             Err(_) => Err(Failure::deadline(state)),

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::model::{ExecutionMode, Json};
 use crate::pipeline::OnError;
-use crate::sandbox::{Grants, HttpPolicy, Limits};
+use crate::sandbox::{Grants, Limits};
 
 pub use error::{ConfigError, Problem};
 #[cfg(feature = "component")]
@@ -81,10 +81,8 @@ pub struct PluginConfig {
     pub idempotent: Vec<String>,
     /// `limits`, over the defaults and under the ceiling.
     pub limits: Limits,
-    /// `dirs`, `env`, `env-from`, `wall-clock`.
+    /// `dirs`, `env`, `env-from`, `wall-clock`; `http`, `secrets` and the limits of both.
     pub grants: Grants,
-    /// `http`, `secrets`, and the limits of both.
-    pub http: HttpPolicy,
     /// `config`: the plugin's own settings, a JSON object.
     pub config: Json,
 }

@@ -21,7 +21,9 @@ pub enum OpenError {
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// A `[[hooks]]` entry names a plugin without hooks.
-    #[error("[[hooks]] names plugin {0:?}, but its component exports no hooks; remove the entry or name another plugin")]
+    #[error(
+        "[[hooks]] names plugin {0:?}, but its component exports no hooks; remove the entry or name another plugin"
+    )]
     NoHooks(String),
     /// Nothing of the plugin would be used.
     #[error(

@@ -80,15 +80,15 @@ fn every_key_is_read() {
     let dirs: Vec<_> = fs.grants.dirs.iter().map(|dir| (dir.guest.as_str(), dir.access)).collect();
     assert_eq!(dirs, [("/work/sub", DirAccess::ReadWrite), (".", DirAccess::ReadOnly)]);
 
-    let allowed = |method, host, path| fs.http.check_request(method, "https", host, path).is_ok();
+    let http = fs.grants.http.as_ref().unwrap();
+    let allowed = |method, host, path| http.check_request(method, "https", host, path).is_ok();
     assert!(allowed("POST", "api.example.com:8443", "/v1/items"));
     assert!(!allowed("POST", "api.example.com", "/v1/items") && !allowed("POST", "api.example.com:8443", "/v2"));
     assert!(allowed("GET", "a.example.org", "/") && !allowed("POST", "a.example.org", "/"));
-    let permit = fs.http.check_request("GET", "http", "127.0.0.1:9", "/").unwrap();
+    let permit = http.check_request("GET", "http", "127.0.0.1:9", "/").unwrap();
     assert!(permit.check_address("127.0.0.1".parse().unwrap()).is_ok());
-    let permit = fs.http.check_request("POST", "https", "api.example.com:8443", "/v1").unwrap();
-    let headers: Vec<_> =
-        fs.http.secret_headers(&permit.target).map(|(name, value)| format!("{name}: {value}")).collect();
+    let permit = http.check_request("POST", "https", "api.example.com:8443", "/v1").unwrap();
+    let headers: Vec<_> = http.secret_headers(&permit.target).map(|(name, value)| format!("{name}: {value}")).collect();
     assert_eq!(headers, ["x-api-key: a-secret-of-the-operator"]);
 
     let [hook] = &config.hooks[..] else { panic!("{:?}", config.hooks) };
@@ -121,10 +121,14 @@ fn every_limit_is_reachable_and_the_ceiling_holds() {
     assert_eq!((state.keys, state.bytes, arguments_bytes), (3, 4, 1024));
 
     let HttpLimits { response_bytes, header_bytes, connect, first_byte, between_bytes, connections } =
-        *config.plugins[0].http.limits();
+        *config.plugins[0].grants.http.as_ref().unwrap().limits();
     assert_eq!((response_bytes, header_bytes, connections), (5, 8192, 2));
     assert_eq!([connect, first_byte, between_bytes].map(|time| time.as_millis()), [1, 2, 3]);
-    assert_eq!(config.plugins[1].http.limits().connections, 4, "the default is 8, but 4 is the ceiling");
+    assert_eq!(
+        config.plugins[1].grants.http.as_ref().unwrap().limits().connections,
+        4,
+        "the default is 8, but 4 is the ceiling"
+    );
 
     let hook = config.plugins[1].limits;
     assert_eq!(hook.deadline, Duration::from_secs(5), "the default of hooks");

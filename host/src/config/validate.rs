@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::limits::RawLimits;
 use super::raw::{RawActive, RawConfig, RawDir, RawHook, RawPlugin};
@@ -93,7 +94,8 @@ impl Validator<'_, '_> {
             }
         };
         let idempotent = raw.idempotent.iter().map(listed).collect();
-        let grants = self.grants(raw);
+        let mut grants = self.grants(raw);
+        grants.http = Some(Arc::new(raw.http.policy(self.source, self.base, self.env, limits.http)));
         Some(PluginConfig {
             name: raw.name.value.clone(),
             file: file?,
@@ -104,7 +106,6 @@ impl Validator<'_, '_> {
             idempotent,
             limits: limits.plugin,
             grants,
-            http: raw.http.policy(self.source, self.base, self.env, limits.http),
             config: Json::from_value(serde_json::Value::Object(raw.config.clone())),
         })
     }

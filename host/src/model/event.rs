@@ -55,11 +55,7 @@ impl ToolResultMessage {
 
 impl Serialize for ToolResultMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fn optional<M: SerializeMap>(
-            map: &mut M,
-            key: &str,
-            value: &Option<impl Serialize>,
-        ) -> Result<(), M::Error> {
+        fn optional<M: SerializeMap>(map: &mut M, key: &str, value: &Option<impl Serialize>) -> Result<(), M::Error> {
             value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
         }
         let mut map = serializer.serialize_map(None)?;

@@ -104,9 +104,7 @@ fn honest(run: &Run, mut error: ToolError) -> ToolError {
 /// Reads the verdict off a tool's result. One that declares an output schema must fulfil it, as clients rely on it (MCP
 /// demands it); its usage is kept, since it was spent either way.
 fn checked(tool: &RegisteredTool, result: ToolResult) -> Outcome {
-    let failed = |stage| {
-        Some(ErrorInfo::new(ErrorKind::ToolFailed, stage).with_plugin(Some(tool.plugin().clone())))
-    };
+    let failed = |stage| Some(ErrorInfo::new(ErrorKind::ToolFailed, stage).with_plugin(Some(tool.plugin().clone())));
     if result.is_error {
         return Outcome { result, is_error: true, error: failed(STAGE) };
     }

@@ -30,13 +30,7 @@ pub(crate) async fn after_hooks(run: &Run, call: &Call, arguments: &Json, outcom
     const EVENT: HookEvent = HookEvent::AfterToolCall;
     for hook in call.hooks(run, EVENT) {
         let answered = with_grace(&run.cancel, run.settings.grace, || {
-            hook.hook().after_tool_call(
-                &call.cx,
-                arguments,
-                &outcome.result,
-                outcome.is_error,
-                outcome.error.as_ref(),
-            )
+            hook.hook().after_tool_call(&call.cx, arguments, &outcome.result, outcome.is_error, outcome.error.as_ref())
         })
         .await;
         let failure = match answered {
@@ -116,8 +110,7 @@ pub(crate) async fn settled(run: &Run, call: &Call, arguments: Json, finished: &
         duration: finished.duration,
     };
     for hook in call.hooks(run, EVENT) {
-        let answered =
-            with_grace(&run.cancel, run.settings.grace, || hook.hook().settled(&call.cx, &notice)).await;
+        let answered = with_grace(&run.cancel, run.settings.grace, || hook.hook().settled(&call.cx, &notice)).await;
         let error = match answered {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => error,

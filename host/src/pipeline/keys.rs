@@ -68,9 +68,8 @@ impl Keys {
         let mut closed = 0;
         for (name, access) in &accesses {
             let queue = state.queues.entry(name.clone()).or_default();
-            let open = queue
-                .back()
-                .is_none_or(|last| last.open && last.access == Access::Read && *access == Access::Read);
+            let open =
+                queue.back().is_none_or(|last| last.open && last.access == Access::Read && *access == Access::Read);
             closed += usize::from(!open);
             queue.push_back(Place { ticket: number, access: *access, open });
         }
@@ -229,7 +228,8 @@ mod tests {
     #[test]
     fn spaces_do_not_mix() {
         let keys = Arc::new(Keys::default());
-        let plugin = |name: &str| Key { space: KeySpace::Plugin(name.into()), value: "a".into(), access: Access::Write };
+        let plugin =
+            |name: &str| Key { space: KeySpace::Plugin(name.into()), value: "a".into(), access: Access::Write };
         let mut tickets = [keys.join(vec![write("a")]), keys.join(vec![plugin("p")]), keys.join(vec![plugin("q")])];
         assert!(tickets.iter_mut().all(runs));
         assert!(!runs(&mut keys.join(vec![plugin("p")])));

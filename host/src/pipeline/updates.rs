@@ -51,10 +51,12 @@ impl Updates {
             partial_result: Arc::new(partial),
         };
         let sinks = self.sinks.clone();
-        let mut delivery: Delivery = Box::pin(async move {
+        // Were tokio's budget for this task used up, the first poll would stop short of the sinks, and a later update
+        // might reach them first.
+        let mut delivery: Delivery = Box::pin(tokio::task::unconstrained(async move {
             sinks.emit(&event).await;
             drop(place);
-        });
+        }));
         let first = std::future::poll_fn(|cx| Poll::Ready(delivery.as_mut().poll(cx))).await;
         if first.is_pending() {
             // The other side outlives the tool's code; were it gone, nobody would wait for the answers.

@@ -179,8 +179,7 @@ impl Loaded {
     pub(super) fn new(plugin: Plugin) -> Result<Self, RegistryError> {
         let name = plugin.name;
         let offered: Vec<String> = plugin.tools.iter().map(|tool| tool.definition().name.clone()).collect();
-        let settings =
-            [("initially-active", &plugin.inactive_tools), ("idempotent", &plugin.idempotent_tools)];
+        let settings = [("initially-active", &plugin.inactive_tools), ("idempotent", &plugin.idempotent_tools)];
         for (setting, tools) in settings {
             if let Some(tool) = tools.iter().find(|tool| !offered.contains(tool)) {
                 let (tool, plugin) = (tool.clone(), name.to_string());
@@ -191,9 +190,7 @@ impl Loaded {
         let mut tools = Vec::with_capacity(plugin.tools.len());
         for tool in plugin.tools {
             let definition = tool.definition();
-            definition
-                .check()
-                .map_err(|source| RegistryError::Definition { plugin: name.to_string(), source })?;
+            definition.check().map_err(|source| RegistryError::Definition { plugin: name.to_string(), source })?;
             if !seen.insert(definition.name.clone()) {
                 return Err(RegistryError::ToolTwice { tool: definition.name.clone(), plugin: name.to_string() });
             }

@@ -125,14 +125,16 @@ mod tests {
         assert_eq!(per_call(&expected, &[enter("2"), exit("2"), enter("1"), exit("1")]), None);
         assert!(per_call(&expected, &[enter("2"), exit("2"), exit("1"), enter("1")]).is_some());
         assert!(per_call(&expected, &[enter("1"), enter("2"), exit("1")]).is_some());
-        let messages = |ids: [&str; 2]| ids.map(|id| json!({"event": {"type": "message_start", "message": {"toolCallId": id}}}));
+        let messages =
+            |ids: [&str; 2]| ids.map(|id| json!({"event": {"type": "message_start", "message": {"toolCallId": id}}}));
         assert!(per_call(&messages(["1", "2"]), &messages(["2", "1"])).is_some());
     }
 
     #[test]
     fn validation_errors_compare_by_their_frame() {
         let text = |middle: &str, received: &str| {
-            let mut text = json!(format!("Validation failed for tool \"x\":\n{middle}\n\nReceived arguments:\n{received}"));
+            let mut text =
+                json!(format!("Validation failed for tool \"x\":\n{middle}\n\nReceived arguments:\n{received}"));
             words_of_validation(&mut text);
             text
         };

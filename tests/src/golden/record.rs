@@ -39,7 +39,8 @@ impl Recorder {
 
 impl LogSink for Recorder {
     fn log(&self, line: &LogLine<'_>) {
-        let row = |text: &str| serde_json::from_str(text).unwrap_or_else(|error| json!({"unreadable": error.to_string()}));
+        let row =
+            |text: &str| serde_json::from_str(text).unwrap_or_else(|error| json!({"unreadable": error.to_string()}));
         if let Some(probe) = line.message.strip_prefix("probe ") {
             self.row(row(probe));
         } else if let Some(abort) = line.message.strip_prefix("abort ") {
@@ -71,7 +72,9 @@ impl Sink {
             abort_on: abort.and_then(|abort| abort.on.as_ref()).map(|on| (on.kind.clone(), on.tool_call_id.clone())),
             abort_after: abort.and_then(Abort::after),
             has_started: AtomicBool::new(false),
-            extensions: extensions.filter_map(|handler| Some((handler.plugin, handler.extension?.to_owned()))).collect(),
+            extensions: extensions
+                .filter_map(|handler| Some((handler.plugin, handler.extension?.to_owned())))
+                .collect(),
         })
     }
 

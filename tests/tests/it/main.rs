@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod http;
+mod example_hooks;
 mod limits;
 mod registry;
+mod wit;

@@ -44,7 +44,9 @@ pub fn run(shared: &Shared, args: &Compile) -> Result<Exit, Failure> {
                 };
                 match args.output {
                     Output::Json => out.json(&line).map_err(Failure::load)?,
-                    Output::Text => out.write(format!("{}  {}  {}\n", line.plugin, line.file, duration(line.duration_ms))),
+                    Output::Text => {
+                        out.write(format!("{}  {}  {}\n", line.plugin, line.file, duration(line.duration_ms)))
+                    }
                 }
             }
         }

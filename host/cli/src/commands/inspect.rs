@@ -53,6 +53,7 @@ fn print(info: &ComponentInfo, out: &Out) {
     line("may want", &wants);
     line("exports", &info.exports);
     line("imports", &info.imports);
-    let made: Vec<String> = info.producers.iter().map(|(field, values)| format!("{field}: {}", values.join(", "))).collect();
+    let made: Vec<String> =
+        info.producers.iter().map(|(field, values)| format!("{field}: {}", values.join(", "))).collect();
     line("made by", &made);
 }

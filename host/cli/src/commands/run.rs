@@ -49,11 +49,8 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         let started = Instant::now();
         watcher.begin(turn);
         let name: Arc<str> = turn.to_string().into();
-        let batch = Batch::new(message)
-            .turn(name.clone())
-            .cancel(cancel.clone())
-            .active(active.clone())
-            .sink(watcher.sink());
+        let batch =
+            Batch::new(message).turn(name.clone()).cancel(cancel.clone()).active(active.clone()).sink(watcher.sink());
         let outcome = host.run(batch).await;
         host.state().end(Scope::Turn, &name);
         for message in &outcome.messages {

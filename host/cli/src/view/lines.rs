@@ -100,7 +100,7 @@ pub fn settled(
             }
             left -= 1;
             let line = fit(&line, paint.columns.saturating_sub(2));
-            shown.push_str("\n  ");
+            shown.push_str(if line.is_empty() { "\n" } else { "\n  " });
             shown.push_str(&if is_error { paint.style(outcome.style(), line) } else { line });
         }
     }
@@ -136,7 +136,10 @@ mod tests {
     #[test]
     fn a_call_is_one_line_whatever_its_arguments() {
         let json = |text: &str| Json::parse(text).unwrap();
-        assert_eq!(call("read", &json(r#"{"path":"a.md","n":5,"deep":{"a":[1]}}"#), 80), r#"read path="a.md" n=5 deep={"a":[1]}"#);
+        assert_eq!(
+            call("read", &json(r#"{"path":"a.md","n":5,"deep":{"a":[1]}}"#), 80),
+            r#"read path="a.md" n=5 deep={"a":[1]}"#
+        );
         assert_eq!(call("x\x1b[2J", &json("[1,2,3,4,5]"), 80), "x␛[2J [5 items]");
         assert_eq!(call("w", &json(r#"{"a\nb":"c\nd"}"#), 80), "w a⏎b=\"c⏎d\"");
         let long = call("w", &json(&format!(r#"{{"text":"{}"}}"#, "é".repeat(5_000))), 40);
@@ -160,7 +163,10 @@ mod tests {
             .with_hook("gate".into())
             .with_hint("allow it in \x1b[1mtoolgate.toml");
         let shown = settled(Paint::plain(80), "write", &ToolResult::error("not here"), true, Some(&error), 0.5);
-        assert_eq!(shown, "⊘ write  blocked  0.5 ms\n  not here\n  by hook gate\n  hint: allow it in ␛[1mtoolgate.toml");
+        assert_eq!(
+            shown,
+            "⊘ write  blocked  0.5 ms\n  not here\n  by hook gate\n  hint: allow it in ␛[1mtoolgate.toml"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub mod outcome;
 pub mod text;
 pub mod watch;
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,10 +51,13 @@ impl Screen {
         bar
     }
 
-    /// Prints above the bars.
+    /// Prints to standard output, above the bars. (indicatif's own `println` pads each line to the terminal's width.)
     pub fn print(&self, lines: &str) {
-        // A closed terminal leaves nobody to show it to.
-        let _ = self.bars.println(lines);
+        self.hidden(|| {
+            let mut stdout = std::io::stdout().lock();
+            // A closed terminal leaves nobody to show it to.
+            let _ = writeln!(stdout, "{lines}").and_then(|()| stdout.flush());
+        });
     }
 
     /// Does something while the bars are away.
@@ -101,7 +104,8 @@ impl Paint {
 
     /// Text in a style.
     pub fn style(self, style: Style, text: impl std::fmt::Display) -> String {
-        if self.colour { format!("{style}{text}{style:#}") } else { text.to_string() }
+        let text = text.to_string();
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text }
     }
 
     /// Text that steps back.

@@ -104,7 +104,10 @@ mod tests {
 
     #[test]
     fn durations_and_sizes_are_readable() {
-        assert_eq!([duration(0.04), duration(12.4), duration(1_250.0), duration(61_500.0)], ["0.0 ms", "12 ms", "1.2 s", "1 min 01 s"]);
+        assert_eq!(
+            [duration(0.04), duration(12.4), duration(1_250.0), duration(61_500.0)],
+            ["0.0 ms", "12 ms", "1.2 s", "1 min 01 s"]
+        );
         assert_eq!([bytes(0), bytes(10_240), bytes(64 << 20)], ["0 B", "10 KiB", "64 MiB"]);
     }
 }

@@ -104,7 +104,8 @@ impl State {
     /// Gives a bar to the next call without one.
     fn refill(&mut self, screen: &Screen) {
         let drawn = self.running.iter().filter(|running| running.bar.is_some()).count();
-        for running in self.running.iter_mut().filter(|running| running.bar.is_none()).take(BARS.saturating_sub(drawn)) {
+        for running in self.running.iter_mut().filter(|running| running.bar.is_none()).take(BARS.saturating_sub(drawn))
+        {
             let bar = screen.bar();
             bar.set_message(running.call.clone());
             running.bar = Some(bar);

@@ -11,9 +11,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolgate::model::{ErrorInfo, ExecutionMode, Json, Override, ToolDefinition, ToolResult};
-use toolgate::pipeline::{
-    CallContext, Decision, Hook, HookError, HookEvent, LogLevel, LogLine, Tool, ToolError,
-};
+use toolgate::pipeline::{CallContext, Decision, Hook, HookError, HookEvent, LogLevel, LogLine, Tool, ToolError};
 use toolgate::registry::Plugin;
 
 use super::{Guests, HandlerEvent, Scenario};
@@ -99,7 +97,12 @@ impl Tool for ScriptedTool {
     }
 
     async fn prepare_arguments(&self, cx: &CallContext, arguments: &Json) -> Result<Json, ToolError> {
-        say(cx, TOOLS, "probe", &json!({"probe": "prepare_arguments", "toolName": self.script.name, "args": arguments}));
+        say(
+            cx,
+            TOOLS,
+            "probe",
+            &json!({"probe": "prepare_arguments", "toolName": self.script.name, "args": arguments}),
+        );
         let Some(script) = &self.script.prepare_arguments else { return Ok(arguments.clone()) };
         let by = format!("prepare:{}", self.script.name);
         let mut surroundings = Surroundings { cx, plugin: TOOLS, values: self.values(cx, arguments), by };
@@ -107,7 +110,12 @@ impl Tool for ScriptedTool {
         Ok(Json::from_value(returned.unwrap_or(surroundings.values.args)))
     }
 
-    async fn execute(&self, cx: &CallContext, arguments: &Json, _slot: toolgate::pipeline::Slot) -> Result<ToolResult, ToolError> {
+    async fn execute(
+        &self,
+        cx: &CallContext,
+        arguments: &Json,
+        _slot: toolgate::pipeline::Slot,
+    ) -> Result<ToolResult, ToolError> {
         let id = &*cx.call.id;
         let aborted = cx.cancel.is_cancelled();
         say(
@@ -190,8 +198,7 @@ impl Hook for ScriptedHook {
 
     async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
         let Some((handler, script)) = self.find(cx) else { return Ok(Decision::Allow) };
-        let mut row =
-            json!({"probe": "before", "handler": handler, "toolCallId": &*cx.call.id, "args": arguments});
+        let mut row = json!({"probe": "before", "handler": handler, "toolCallId": &*cx.call.id, "args": arguments});
         if self.name.is_none() {
             row["rawArgs"] = cx.call.arguments.value().clone();
         }
@@ -257,4 +264,3 @@ impl Values {
         Self { call_id, tool_name, cancel: Some(cx.cancel.clone()), ..Self::default() }
     }
 }
-

@@ -1,0 +1,11 @@
+//! The command line from outside: what is written where, and how it ends.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod call;
+mod failures;
+mod information;
+mod run;
+mod support;
+#[cfg(unix)]
+mod terminal;

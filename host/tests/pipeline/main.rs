@@ -1,0 +1,12 @@
+//! The pipeline on native tools and hooks, through the public interface. Times run on a paused clock: it moves only
+//! when nothing else can, so nothing here depends on the machine's speed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod cancel;
+mod hooks;
+mod keys;
+mod order;
+mod properties;
+mod registry;
+mod sinks;
+mod support;

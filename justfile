@@ -1,0 +1,26 @@
+# Every task a person needs. `just` alone lists them.
+
+_default:
+    @just --list --unsorted
+
+# the main job on the sample workspace
+demo *ARGS:
+    scripts/demo.sh {{ARGS}}
+
+# every test
+test *ARGS:
+    scripts/test.sh {{ARGS}}
+
+# the example and test components, into target/guests/components
+guests *PACKAGES:
+    scripts/build-guests.sh {{PACKAGES}}
+
+# replay the golden scenarios of a folder; `--native` with native tools instead of components
+golden *ARGS:
+    cargo run --quiet --bin golden -- {{ARGS}}
+
+# format, lint, licences
+check:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+    cargo deny check
