@@ -512,3 +512,38 @@ async fn approval_timeout_is_configurable() {
     load(&host, "gate", asks("?"));
     assert_eq!(kinds(&run_one(&host).await), [Some("declined")]);
 }
+
+struct WantsPanics;
+
+#[async_trait]
+impl toolgate::pipeline::Hook for WantsPanics {
+    fn wants(&self, _: toolgate::pipeline::HookEvent, _: &str) -> bool {
+        panic!("a hook's bug")
+    }
+
+    async fn before_tool_call(&self, _: &toolgate::pipeline::CallContext, _: &Json) -> Result<Decision, HookError> {
+        Err(HookError::Returned("it was called".into()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_over_whether_it_is_wanted_is_called() {
+    let host = with_tool(Host::new());
+    host.load(Plugin::native("gate").hook(WantsPanics)).unwrap();
+    assert_eq!(texts(&run_one(&host).await), ["it was called"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_behind_one_in_which_the_batch_was_cancelled_still_run() {
+    let cancel = CancellationToken::new();
+    let host = with_tool(Host::new());
+    let token = cancel.clone();
+    let cancels = FnHook::default().before(move |_, _| {
+        token.cancel();
+        Box::pin(async { Ok(Decision::Allow) })
+    });
+    load(&host, "first", cancels);
+    load(&host, "second", fails(HookError::Returned("broke".into())));
+    let outcome = host.run(Batch::new(calls(&["show", "show"])).cancel(cancel)).await;
+    assert_eq!(texts(&outcome), ["broke", "Operation aborted"]);
+}

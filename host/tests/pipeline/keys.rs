@@ -313,3 +313,19 @@ async fn a_key_is_given_back_when_the_tool_has_ended_not_when_its_hooks_have() {
     release.notify_waiters();
     running.await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_key_has_a_limit_of_its_own() {
+    let (trace, gate) = (Trace::default(), Arc::new(Semaphore::new(0)));
+    let host = host(&trace, &gate);
+    let message = AssistantMessage::of_calls([on("c1", "edit", "a"), on("c2", "edit", "a"), on("c3", "edit", "a")]);
+    let release = gate.clone();
+    tokio::spawn(async move {
+        sleep_ms(301_000).await;
+        release.add_permits(1);
+    });
+    let outcome = host.run(Batch::new(message)).await;
+    assert_eq!(kinds(&outcome), [None, Some("unavailable"), Some("unavailable")]);
+    assert!(texts(&outcome)[1].contains("300s"), "{:?}", texts(&outcome));
+    assert_eq!(trace.lines(), ["enter c1", "exit c1"]);
+}

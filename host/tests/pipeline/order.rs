@@ -303,3 +303,36 @@ async fn a_messages_wire_shape_has_only_what_was_given() {
         json!({"role": "toolResult", "toolCallId": "c1", "toolName": "t", "content": [], "isError": false})
     );
 }
+
+struct DropBomb;
+
+impl Drop for DropBomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("a guard's bug");
+        }
+    }
+}
+
+/// Whatever panics, no call is lost.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_tool_panics_where_it_is_dropped_still_has_its_end() {
+    for mode in [ExecutionMode::Parallel, ExecutionMode::Sequential] {
+        let cancel = tokio_util::sync::CancellationToken::new();
+        let token = cancel.clone();
+        let host = host([tool("t", move |_, _| {
+            let token = token.clone();
+            Box::pin(async move {
+                let _bomb = DropBomb;
+                token.cancel();
+                std::future::pending().await
+            })
+        })]);
+        let trace = Trace::default();
+        let batch = Batch::new(calls(&["t", "t"])).mode(mode).cancel(cancel).sink(recorder(&trace));
+        let outcome = host.run(batch).await;
+        assert_eq!(outcome.messages.len(), 2);
+        assert_eq!(kinds(&outcome)[0], Some("interrupted"));
+        assert_eq!(trace.lines().iter().filter(|line| line.starts_with("end")).count(), 2);
+    }
+}

@@ -1,4 +1,5 @@
-//! Replays golden scenarios with native tools and hooks: one line each, the name and `same` or the first difference.
+//! `golden [--native] [DIR]`: replays the scenarios of a folder with native tools and hooks, one line each: the name and
+//! `same` or the first difference.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +8,8 @@ use toolgate_tests::golden;
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> ExitCode {
-    let dir = std::env::args_os().nth(1).map_or_else(toolgate_tests::scenarios, PathBuf::from);
+    let dir = std::env::args_os().skip(1).find(|argument| argument != "--native");
+    let dir = dir.map_or_else(toolgate_tests::scenarios, PathBuf::from);
     let scenarios = match golden::load_dir(&dir) {
         Ok(scenarios) => scenarios,
         Err(error) => {
