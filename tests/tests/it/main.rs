@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod example_hooks;
+mod fs;
 mod http;
 mod limits;
 mod registry;
