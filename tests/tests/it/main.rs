@@ -3,7 +3,10 @@
 
 mod example_hooks;
 mod fs;
+mod golden;
 mod http;
 mod limits;
 mod registry;
 mod wit;
+#[cfg(feature = "component")]
+#[cfg(feature = "component")]
