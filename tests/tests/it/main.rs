@@ -8,5 +8,3 @@ mod http;
 mod limits;
 mod registry;
 mod wit;
-#[cfg(feature = "component")]
-#[cfg(feature = "component")]
