@@ -149,6 +149,7 @@ impl Default for HostBuilder {
             grace: Duration::from_secs(5),
             approval_timeout: Duration::from_secs(120),
             sink_timeout: Duration::from_secs(5),
+            key_timeout: Duration::from_secs(300),
             approver: None,
             logs: Arc::new(TracingLogs),
         };
@@ -179,6 +180,13 @@ impl HostBuilder {
     /// How long a sink may hold one event. Default 5 s. Then it is cut off.
     pub fn sink_timeout(mut self, timeout: Duration) -> Self {
         self.settings.sink_timeout = timeout;
+        self
+    }
+
+    /// How long a call may wait for its exclusive keys. Default 300 s: ten calls of 30 s before it. Then it is
+    /// `unavailable`.
+    pub fn key_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.key_timeout = timeout;
         self
     }
 

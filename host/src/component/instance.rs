@@ -172,8 +172,15 @@ impl Entry {
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
-                // The backtrace is for the operator, not for the model.
-                tracing::warn!(target: "toolgate::guest", plugin = &*state.plugin.name, "{error:?}");
+                // The guest's backtrace is for the operator, not for the model. `{:?}` would add the host's own.
+                let backtrace = error.downcast_ref::<wasmtime::WasmBacktrace>().map(ToString::to_string);
+                tracing::warn!(
+                    target: "toolgate::guest",
+                    plugin = &*state.plugin.name,
+                    backtrace = backtrace.as_deref(),
+                    "a call was ended: {}",
+                    error.root_cause()
+                );
                 Err(Failure::of(&error, state))
             }
             Err(_) => Err(Failure::deadline(state)),

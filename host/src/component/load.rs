@@ -255,7 +255,9 @@ impl Loader {
             return Ok(Described { tools: described.tools, subscriptions: described.subscriptions });
         }
         let described = loaded.describe(&self.logs).await.map_err(|Failure { message, hint, .. }| {
-            LoadErrorReason::Describe(hint.map_or(message.clone(), |hint| format!("{message}; {hint}")))
+            // Where in its source the plugin gave up is of no use to who configures it.
+            let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
+            LoadErrorReason::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
         })?;
         let description = Description { tools: described.tools, subscriptions: described.subscriptions };
         let bytes = serde_json::to_vec(&description).map_err(|e| LoadErrorReason::Describe(e.to_string()))?;

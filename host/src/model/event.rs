@@ -83,6 +83,9 @@ impl Serialize for ToolResultMessage {
 pub enum Event {
     /// A call is looked at.
     ToolExecutionStart {
+        /// Place of the call in its batch, from 0: ids need not be unique. Not on the wire.
+        #[serde(skip)]
+        position: u32,
         /// The model's id.
         tool_call_id: Arc<str>,
         /// The name as written.
@@ -92,6 +95,9 @@ pub enum Event {
     },
     /// The tool reported a partial result.
     ToolExecutionUpdate {
+        /// Place of the call in its batch, from 0: ids need not be unique. Not on the wire.
+        #[serde(skip)]
+        position: u32,
         /// The model's id.
         tool_call_id: Arc<str>,
         /// The name as written.
@@ -103,6 +109,9 @@ pub enum Event {
     },
     /// A call settled.
     ToolExecutionEnd {
+        /// Place of the call in its batch, from 0: ids need not be unique. Not on the wire.
+        #[serde(skip)]
+        position: u32,
         /// The model's id.
         tool_call_id: Arc<str>,
         /// The name as written.

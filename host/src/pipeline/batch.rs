@@ -10,6 +10,7 @@ use tracing::Instrument as _;
 use super::call::{Call, Lookup};
 use super::execute::{Executed, execute, join_keys};
 use super::finalize::{Finished, after_hooks, end, message, settled};
+use super::guard::{Panicked, guarded};
 use super::keys::{Keys, Ticket};
 use super::outcome::Outcome;
 use super::prepare::{Preparation, prepare};
@@ -101,6 +102,7 @@ pub(crate) struct Settings {
     pub grace: Duration,
     pub approval_timeout: Duration,
     pub sink_timeout: Duration,
+    pub key_timeout: Duration,
     pub approver: Option<Arc<dyn Approver>>,
     pub logs: Arc<dyn LogSink>,
 }
@@ -258,7 +260,8 @@ async fn parallel(run: &Arc<Run>, calls: &[ToolCall]) -> Vec<Arc<ToolResultMessa
     for ((position, wanted), done) in calls.iter().enumerate().zip(finished) {
         let done = match done {
             Some(done) => done,
-            None => lost(run, position, wanted).await,
+            // Only where its task panicked in the pipeline itself: it still gets its end.
+            None => end(run, &Call::new(run, position, wanted), lost()).await,
         };
         messages.push(message(run, wanted, done).await);
     }
@@ -281,19 +284,23 @@ async fn complete(run: &Run, ready: Ready) -> Finished {
     done
 }
 
+/// Executes and lets the after hooks see the result. Guarded as a whole too: what a tool holds may panic where it is
+/// dropped.
 async fn perform(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json, ticket: Ticket) -> Outcome {
-    match execute(run, call, tool, arguments, ticket).await {
-        Executed::NotStarted(outcome) => outcome,
-        Executed::Ended(mut outcome) => {
-            after_hooks(run, call, arguments, &mut outcome).await;
-            outcome
+    let performed = guarded(|| async {
+        match execute(run, call, tool, arguments, ticket).await {
+            Executed::NotStarted(outcome) => outcome,
+            Executed::Ended(mut outcome) => {
+                after_hooks(run, call, arguments, &mut outcome).await;
+                outcome
+            }
         }
-    }
+    });
+    performed.await.unwrap_or_else(|Panicked| lost())
 }
 
-/// A call whose task was lost to a fault of the host: it still gets its end.
-async fn lost(run: &Run, position: usize, wanted: &ToolCall) -> Finished {
-    let call = Call::resume(run, position, wanted);
+/// The outcome of a call that the host itself lost.
+fn lost() -> Outcome {
     let text = "The host failed while this call ran; it is unknown how far it came";
-    end(run, &call, Outcome::failed(text, ErrorInfo::new(ErrorKind::Interrupted, Stage::Execute))).await
+    Outcome::failed(text, ErrorInfo::new(ErrorKind::Interrupted, Stage::Execute))
 }

@@ -26,9 +26,10 @@ pub(crate) enum Lookup {
 impl Call {
     /// Begins a call: looks its name up and delivers its start event.
     pub(crate) async fn start(run: &Run, position: usize, call: &ToolCall) -> Self {
-        let begun = Self::resume(run, position, call);
+        let begun = Self::new(run, position, call);
         run.sinks
             .emit(&Event::ToolExecutionStart {
+                position: begun.cx.position,
                 tool_call_id: call.id.clone(),
                 tool_name: call.name.clone(),
                 args: call.arguments.clone(),
@@ -37,8 +38,8 @@ impl Call {
         begun
     }
 
-    /// The same without the event, for one whose start was delivered before.
-    pub(crate) fn resume(run: &Run, position: usize, call: &ToolCall) -> Self {
+    /// The same without the event.
+    pub(crate) fn new(run: &Run, position: usize, call: &ToolCall) -> Self {
         let started = Instant::now();
         let lookup = run.lookup(&call.name);
         let plugin = match &lookup {

@@ -76,7 +76,7 @@ impl CallContext {
     pub async fn update(&self, partial: ToolResult) {
         let updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(updates) = updates {
-            updates.deliver(&self.call, partial).await;
+            updates.deliver(self.position, &self.call, partial).await;
         }
     }
 

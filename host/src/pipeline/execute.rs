@@ -75,9 +75,10 @@ pub(crate) async fn execute(
 /// Waits until the call may start: first for its keys, then for a slot, so that nobody holds a slot while waiting for a
 /// key.
 async fn start(run: &Run, call: &Call, tool: &RegisteredTool, ticket: &mut Ticket) -> Result<Slot, Outcome> {
+    let timeout = run.settings.key_timeout;
     let ready = async {
-        ticket.granted().await;
-        guarded(|| tool.tool().acquire(&call.cx)).await
+        tokio::time::timeout(timeout, ticket.granted()).await.map_err(|_| ())?;
+        Ok(guarded(|| tool.tool().acquire(&call.cx)).await)
     };
     let acquired = tokio::select! {
         biased;
@@ -86,9 +87,17 @@ async fn start(run: &Run, call: &Call, tool: &RegisteredTool, ticket: &mut Ticke
     };
     run.not_cancelled(STAGE)?;
     match acquired {
-        Ok(Ok(slot)) => Ok(slot),
-        Ok(Err(error)) => Err(Outcome::of_tool_error(honest(run, error), STAGE, tool)),
-        Err(Panicked) => Err(Outcome::of_stopped_tool(Stopped::Panicked, STAGE, tool)),
+        Ok(Ok(Ok(slot))) => Ok(slot),
+        Ok(Ok(Err(error))) => Err(Outcome::of_tool_error(honest(run, error), STAGE, tool)),
+        Ok(Err(Panicked)) => Err(Outcome::of_stopped_tool(Stopped::Panicked, STAGE, tool)),
+        Err(()) => {
+            let text = format!(
+                "Tool \"{}\" was not started: earlier calls kept what it needs for longer than {timeout:?}. Try again later.",
+                tool.name()
+            );
+            let error = ToolError::of(ErrorKind::Unavailable, text).with_hint("it waited for an exclusive key");
+            Err(Outcome::of_tool_error(error, STAGE, tool))
+        }
     }
 }
 

@@ -87,6 +87,7 @@ pub(crate) async fn end(run: &Run, call: &Call, outcome: Outcome) -> Finished {
     let finished = Finished { result: Arc::new(result), is_error, error, duration: call.started.elapsed() };
     run.sinks
         .emit(&Event::ToolExecutionEnd {
+            position: call.cx.position,
             tool_call_id: call.cx.call.id.clone(),
             tool_name: call.cx.call.name.clone(),
             result: finished.result.clone(),

@@ -112,7 +112,8 @@ async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut
     Ok(())
 }
 
-/// Calls the before hooks one after another. The outer error is a failure; the inner one a block, which a cancellation
+/// Calls the before hooks one after another, also those behind one in which the batch was cancelled: what they answer
+/// decides between an error and a cancellation, and a policy that counts sees every valid call. The outer error is a failure; the inner one a block, which a cancellation
 /// still wins over; the good end is what is to be asked.
 async fn before_hooks(
     run: &Run,

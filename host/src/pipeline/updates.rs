@@ -14,6 +14,9 @@ use crate::model::{Event, ToolCall, ToolResult};
 /// Updates of one call that may be pending; the next one waits. Enough for a burst, few enough that a slow sink is felt.
 pub(crate) const MAX_PENDING: usize = 64;
 
+/// How often the end looks for what a tool's own tasks are just handing over.
+const MAX_LOOKS: usize = 1_000;
+
 type Delivery = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The tool's side.
@@ -25,6 +28,7 @@ pub(crate) struct Updates {
 
 /// The pipeline's side: drives what was started to its end.
 pub(crate) struct Deliveries {
+    room: Arc<Semaphore>,
     started: mpsc::UnboundedReceiver<Delivery>,
     pending: FuturesUnordered<Delivery>,
 }
@@ -32,19 +36,25 @@ pub(crate) struct Deliveries {
 /// Both sides, for one call.
 pub(crate) fn channel(sinks: Arc<Sinks>) -> (Arc<Updates>, Deliveries) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let updates = Updates { sinks, room: Arc::new(Semaphore::new(MAX_PENDING)), started: sender };
-    (Arc::new(updates), Deliveries { started: receiver, pending: FuturesUnordered::new() })
+    let room = Arc::new(Semaphore::new(MAX_PENDING));
+    let updates = Updates { sinks, room: room.clone(), started: sender };
+    (Arc::new(updates), Deliveries { room, started: receiver, pending: FuturesUnordered::new() })
 }
 
 impl Updates {
     /// Starts the delivery of one update: when this returns, every sink has been given it, and an earlier one before
     /// it. Only the sinks' answers are left to the other side.
-    pub(crate) async fn deliver(&self, call: &ToolCall, partial: ToolResult) {
+    pub(crate) async fn deliver(&self, position: u32, call: &ToolCall, partial: ToolResult) {
         if self.sinks.is_silent() {
             return;
         }
         let Ok(place) = self.room.clone().acquire_owned().await else { return };
+        // One that was promised a place before the end, and comes back for it after.
+        if self.room.is_closed() {
+            return;
+        }
         let event = Event::ToolExecutionUpdate {
+            position,
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             args: call.arguments.clone(),
@@ -78,12 +88,20 @@ impl Deliveries {
         }
     }
 
-    /// Waits until every update that was started is delivered.
+    /// Lets no further update begin and waits until every one that was started is delivered.
     pub(crate) async fn finish(mut self) {
-        self.started.close();
-        while let Some(delivery) = self.started.recv().await {
-            self.pending.push(delivery);
+        self.room.close();
+        for _ in 0..MAX_LOOKS {
+            while let Ok(delivery) = self.started.try_recv() {
+                self.pending.push(delivery);
+            }
+            while self.pending.next().await.is_some() {}
+            // A place that is still taken is in the hands of a task that the tool left behind: between taking it and
+            // handing its delivery over, where it does not wait, or promised to one that may never come back for it.
+            if self.room.available_permits() == MAX_PENDING {
+                return;
+            }
+            tokio::task::yield_now().await;
         }
-        while self.pending.next().await.is_some() {}
     }
 }

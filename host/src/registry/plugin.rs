@@ -1,6 +1,7 @@
 //! A plugin as the registry takes it: tools and a hook under one name, whoever implements them.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use super::RegistryError;
@@ -160,9 +161,11 @@ impl RegisteredHook {
         self.on_error
     }
 
-    /// Whether operator and hook want it called.
+    /// Whether operator and hook want it called. A hook that panics over the question is called, and fails where its
+    /// failure counts.
     pub(crate) fn wants(&self, event: HookEvent, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && self.hook.wants(event, tool)
+        let wants = || std::panic::catch_unwind(AssertUnwindSafe(|| self.hook.wants(event, tool))).unwrap_or(true);
+        self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && wants()
     }
 }
 

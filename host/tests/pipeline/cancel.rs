@@ -413,9 +413,7 @@ impl toolgate::pipeline::Tool for StuckKeys {
 #[tokio::test(start_paused = true)]
 async fn whatever_does_not_end_is_stopped_when_the_grace_period_is_over() {
     for mode in MODES {
-        for part in
-            [Part::Shim, Part::Before, Part::Keys, Part::Execute, Part::After, Part::AfterSkip, Part::Settled]
-        {
+        for part in [Part::Shim, Part::Before, Part::Keys, Part::Execute, Part::After, Part::AfterSkip, Part::Settled] {
             let live = Live::default();
             let host = stuck(part, &live);
             let cancel = CancellationToken::new();

@@ -129,7 +129,11 @@ async fn a_hook_that_fails_refuses_the_call_and_is_named() {
     let silent = HookError::Returned(String::new());
     let panics = FnHook::default().before(|_, _| Box::pin(async { panic!("a hook's bug") }));
     for (hook, words, cause) in [
-        (fails(trap), "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it ran into unreachable code", Some(ErrorKind::Trap)),
+        (
+            fails(trap),
+            "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it ran into unreachable code",
+            Some(ErrorKind::Trap),
+        ),
         (fails(own), "policy file missing", None),
         (fails(silent), "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it gave no reason", None),
         (panics, "Hook \"gate\" of plugin \"gate\" failed in before-tool-call: it panicked", Some(ErrorKind::Trap)),
@@ -315,7 +319,10 @@ async fn an_override_changes_what_it_gives_and_nothing_else() {
     let result = &redacted.messages[0].result;
     assert_eq!(texts(&redacted), ["***"]);
     assert_eq!(result.structured_content, None);
-    assert_eq!((result.details.clone(), result.usage.clone()), (Some(json!({"d": 1}).into()), Some(json!({"u": 1}).into())));
+    assert_eq!(
+        (result.details.clone(), result.usage.clone()),
+        (Some(json!({"d": 1}).into()), Some(json!({"u": 1}).into()))
+    );
     assert_eq!(redacted.messages[0].added_tool_names(), ["new"]);
 
     let both = Override { content: Some(vec![]), structured_content: Some(json!({}).into()), ..Override::default() };
@@ -327,8 +334,7 @@ async fn an_override_changes_what_it_gives_and_nothing_else() {
     assert_eq!(null.messages[0].result.details, Some(Json::null()));
     assert!(serde_json::to_string(&null.messages[0]).unwrap().contains(r#""details":null"#));
 
-    let flagged =
-        overridden(Override { is_error: Some(true), terminate: Some(false), ..Override::default() }).await;
+    let flagged = overridden(Override { is_error: Some(true), terminate: Some(false), ..Override::default() }).await;
     assert!(flagged.messages[0].is_error && !flagged.terminate);
     let error = flagged.messages[0].error.clone().unwrap();
     assert_eq!((error.kind, error.hook.as_deref()), (ErrorKind::ToolFailed, Some("after")));
@@ -352,7 +358,10 @@ async fn an_after_hook_that_fails_replaces_the_result_or_is_skipped() {
     let own = || after(Err(HookError::Returned("audit crashed".into())));
     let hooks: [(&dyn Fn() -> FnHook, &str); 3] = [
         (&own, "audit crashed"),
-        (&|| after(Err(trap.clone())), "Hook \"audit\" of plugin \"audit\" failed in after-tool-call: it took longer than 5 s"),
+        (
+            &|| after(Err(trap.clone())),
+            "Hook \"audit\" of plugin \"audit\" failed in after-tool-call: it took longer than 5 s",
+        ),
         (&panics, "Hook \"audit\" of plugin \"audit\" failed in after-tool-call: it panicked"),
     ];
     for (hook, words) in hooks {
@@ -459,8 +468,11 @@ async fn a_policy_counts_across_the_batches_of_a_turn() {
         let plugin = "budget".into();
         let at = StateKey { scope: Scope::Turn, name: &cx.batch.turn, plugin: &plugin };
         let used = cx.state.add(&at, "calls", 1.0, StateLimits { keys: 10, bytes: 100 }).unwrap();
-        let decision =
-            if used > 2.0 { Decision::Block { reason: Some("budget".into()), terminate: false } } else { Decision::Allow };
+        let decision = if used > 2.0 {
+            Decision::Block { reason: Some("budget".into()), terminate: false }
+        } else {
+            Decision::Allow
+        };
         Box::pin(async move { Ok(decision) })
     });
     load(&host, "budget", budget);
@@ -499,4 +511,39 @@ async fn approval_timeout_is_configurable() {
     let host = with_tool(Host::builder().approver(approver).approval_timeout(Duration::from_secs(1)).build());
     load(&host, "gate", asks("?"));
     assert_eq!(kinds(&run_one(&host).await), [Some("declined")]);
+}
+
+struct WantsPanics;
+
+#[async_trait]
+impl toolgate::pipeline::Hook for WantsPanics {
+    fn wants(&self, _: toolgate::pipeline::HookEvent, _: &str) -> bool {
+        panic!("a hook's bug")
+    }
+
+    async fn before_tool_call(&self, _: &toolgate::pipeline::CallContext, _: &Json) -> Result<Decision, HookError> {
+        Err(HookError::Returned("it was called".into()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_over_whether_it_is_wanted_is_called() {
+    let host = with_tool(Host::new());
+    host.load(Plugin::native("gate").hook(WantsPanics)).unwrap();
+    assert_eq!(texts(&run_one(&host).await), ["it was called"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_behind_one_in_which_the_batch_was_cancelled_still_run() {
+    let cancel = CancellationToken::new();
+    let host = with_tool(Host::new());
+    let token = cancel.clone();
+    let cancels = FnHook::default().before(move |_, _| {
+        token.cancel();
+        Box::pin(async { Ok(Decision::Allow) })
+    });
+    load(&host, "first", cancels);
+    load(&host, "second", fails(HookError::Returned("broke".into())));
+    let outcome = host.run(Batch::new(calls(&["show", "show"])).cancel(cancel)).await;
+    assert_eq!(texts(&outcome), ["broke", "Operation aborted"]);
 }

@@ -35,9 +35,12 @@ fn gated(name: &str, access: Access, trace: &Trace, gate: &Arc<Semaphore>) -> Fn
 
 fn host(trace: &Trace, gate: &Arc<Semaphore>) -> Host {
     let host = Host::new();
-    let plugin = Plugin::native("files")
-        .tool(gated("read", Access::Read, trace, gate))
-        .tool(gated("edit", Access::Write, trace, gate));
+    let plugin = Plugin::native("files").tool(gated("read", Access::Read, trace, gate)).tool(gated(
+        "edit",
+        Access::Write,
+        trace,
+        gate,
+    ));
     host.load(plugin).unwrap();
     host
 }
@@ -200,12 +203,7 @@ async fn nobody_holds_a_slot_while_waiting_for_a_key() {
         Box::pin(async move { Ok(Slot::holding(slots.acquire_owned().await.unwrap())) })
     });
     let host = Host::new();
-    host.load(
-        Plugin::native("files")
-            .tool(edit)
-            .tool(gated("other", Access::Write, &trace, &gate)),
-    )
-    .unwrap();
+    host.load(Plugin::native("files").tool(edit).tool(gated("other", Access::Write, &trace, &gate))).unwrap();
     let message = AssistantMessage::of_calls([on("c1", "other", "a"), on("c2", "edit", "a"), on("c3", "edit", "b")]);
     let running = tokio::spawn(async move { host.run(Batch::new(message)).await });
     settle().await;
@@ -314,4 +312,20 @@ async fn a_key_is_given_back_when_the_tool_has_ended_not_when_its_hooks_have() {
     assert_eq!(inside.load(Ordering::SeqCst), 2);
     release.notify_waiters();
     running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_key_has_a_limit_of_its_own() {
+    let (trace, gate) = (Trace::default(), Arc::new(Semaphore::new(0)));
+    let host = host(&trace, &gate);
+    let message = AssistantMessage::of_calls([on("c1", "edit", "a"), on("c2", "edit", "a"), on("c3", "edit", "a")]);
+    let release = gate.clone();
+    tokio::spawn(async move {
+        sleep_ms(301_000).await;
+        release.add_permits(1);
+    });
+    let outcome = host.run(Batch::new(message)).await;
+    assert_eq!(kinds(&outcome), [None, Some("unavailable"), Some("unavailable")]);
+    assert!(texts(&outcome)[1].contains("300s"), "{:?}", texts(&outcome));
+    assert_eq!(trace.lines(), ["enter c1", "exit c1"]);
 }

@@ -38,8 +38,18 @@ async fn ends_come_as_calls_finish_and_messages_as_the_model_wrote_them() {
     assert_eq!(
         trace.take(),
         [
-            "start c1", "start c2", "end c2", "start c3", "end c3", "end c1", "message_start c1", "message_end c1",
-            "message_start c2", "message_end c2", "message_start c3", "message_end c3"
+            "start c1",
+            "start c2",
+            "end c2",
+            "start c3",
+            "end c3",
+            "end c1",
+            "message_start c1",
+            "message_end c1",
+            "message_start c2",
+            "message_end c2",
+            "message_start c3",
+            "message_end c3"
         ]
     );
     let batch = Batch::new(calls(&["slow", "nobody", "quick"])).mode(ExecutionMode::Sequential);
@@ -50,7 +60,8 @@ async fn ends_come_as_calls_finish_and_messages_as_the_model_wrote_them() {
 
 #[tokio::test(start_paused = true)]
 async fn one_sequential_tool_makes_the_whole_batch_sequential_even_where_its_call_is_invalid() {
-    let sequential = |tool: FnTool| tool.define(|definition| definition.execution_mode = Some(ExecutionMode::Sequential));
+    let sequential =
+        |tool: FnTool| tool.define(|definition| definition.execution_mode = Some(ExecutionMode::Sequential));
     let strict = sequential(echo("strict")).parameters(json!({"type": "object", "required": ["v"]}));
     let host = host([sleeper("slow", 20), strict]);
     let trace = Trace::default();
@@ -118,7 +129,9 @@ async fn a_message_cut_at_the_output_limit_runs_nothing() {
     let per_call = |id: &str| ["start", "end", "message_start", "message_end"].map(|word| format!("{word} {id}"));
     assert_eq!(trace.take(), [per_call("c1"), per_call("c2")].concat());
     assert_eq!(kinds(&outcome), [Some("truncated-call"), Some("truncated-call")]);
-    assert!(texts(&outcome)[0].starts_with("Tool call \"write\" was not executed: the response hit the output token limit"));
+    assert!(
+        texts(&outcome)[0].starts_with("Tool call \"write\" was not executed: the response hit the output token limit")
+    );
     assert!(!outcome.terminate);
 }
 
@@ -142,12 +155,9 @@ async fn a_batch_terminates_only_where_every_result_says_so() {
         tool(name, move |_, _| Box::pin(async move { Ok(ToolResult { terminate, ..ToolResult::text("x") }) }))
     };
     let host = host([stop("yes", Some(true)), stop("no", Some(false)), stop("silent", None)]);
-    for (names, terminate) in [
-        (&["yes", "yes"][..], true),
-        (&["yes", "no"], false),
-        (&["yes", "silent"], false),
-        (&["yes", "nobody"], false),
-    ] {
+    for (names, terminate) in
+        [(&["yes", "yes"][..], true), (&["yes", "no"], false), (&["yes", "silent"], false), (&["yes", "nobody"], false)]
+    {
         for mode in [ExecutionMode::Parallel, ExecutionMode::Sequential] {
             let outcome = host.run(Batch::new(calls(names)).mode(mode)).await;
             assert_eq!(outcome.terminate, terminate, "{names:?}");
@@ -270,7 +280,9 @@ async fn structured_content_keeps_to_the_output_schema_or_the_call_fails() {
     assert_eq!(kinds(&outcome), [None, Some("tool-failed"), Some("tool-failed"), Some("tool-failed")]);
     assert_eq!(outcome.messages[0].result.structured_content, Some(json!({"n": 1}).into()));
     for message in &outcome.messages[1..] {
-        assert!(text_of(message).starts_with(&format!("Tool \"{}\" broke its output schema:\n  - ", message.tool_name)));
+        assert!(
+            text_of(message).starts_with(&format!("Tool \"{}\" broke its output schema:\n  - ", message.tool_name))
+        );
         assert_eq!(message.result.usage, Some(json!({"tokens": 3}).into()));
         assert_eq!(message.result.structured_content, None);
     }
@@ -279,7 +291,9 @@ async fn structured_content_keeps_to_the_output_schema_or_the_call_fails() {
 #[tokio::test(start_paused = true)]
 async fn a_messages_wire_shape_has_only_what_was_given() {
     let host = host([tool("t", |_, _| {
-        Box::pin(async { Ok(ToolResult { added_tool_names: Some(vec![]), terminate: Some(true), ..ToolResult::default() }) })
+        Box::pin(async {
+            Ok(ToolResult { added_tool_names: Some(vec![]), terminate: Some(true), ..ToolResult::default() })
+        })
     })]);
     let outcome = host.run(Batch::new(calls(&["t"]))).await;
     let mut message = serde_json::to_value(&outcome.messages[0]).unwrap();
@@ -288,4 +302,37 @@ async fn a_messages_wire_shape_has_only_what_was_given() {
         message,
         json!({"role": "toolResult", "toolCallId": "c1", "toolName": "t", "content": [], "isError": false})
     );
+}
+
+struct DropBomb;
+
+impl Drop for DropBomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("a guard's bug");
+        }
+    }
+}
+
+/// Whatever panics, no call is lost.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_tool_panics_where_it_is_dropped_still_has_its_end() {
+    for mode in [ExecutionMode::Parallel, ExecutionMode::Sequential] {
+        let cancel = tokio_util::sync::CancellationToken::new();
+        let token = cancel.clone();
+        let host = host([tool("t", move |_, _| {
+            let token = token.clone();
+            Box::pin(async move {
+                let _bomb = DropBomb;
+                token.cancel();
+                std::future::pending().await
+            })
+        })]);
+        let trace = Trace::default();
+        let batch = Batch::new(calls(&["t", "t"])).mode(mode).cancel(cancel).sink(recorder(&trace));
+        let outcome = host.run(batch).await;
+        assert_eq!(outcome.messages.len(), 2);
+        assert_eq!(kinds(&outcome)[0], Some("interrupted"));
+        assert_eq!(trace.lines().iter().filter(|line| line.starts_with("end")).count(), 2);
+    }
 }

@@ -149,7 +149,9 @@ fn host(trace: &Trace) -> Host {
                         let content = Some(vec![Content::text("changed")]);
                         Ok(Some(Override { content, is_error: Some(true), ..Override::default() }))
                     }
-                    "clear" => Ok(Some(Override { is_error: Some(false), terminate: Some(true), ..Override::default() })),
+                    "clear" => {
+                        Ok(Some(Override { is_error: Some(false), terminate: Some(true), ..Override::default() }))
+                    }
                     "error" => Err(HookError::Returned("audit".into())),
                     _ => panic!("a hook's bug"),
                 }
@@ -193,7 +195,9 @@ fn index(lines: &[String]) -> HashMap<&str, usize> {
 
 fn assert_batch(batch: &str, specs: &[Spec], mode: ExecutionMode, outcome: &BatchOutcome, lines: &[String]) {
     let found = index(lines);
-    let at = |word: &str, call: usize| *found.get(&*format!("{word} {batch}{call}")).unwrap_or_else(|| panic!("{word} {call}: {lines:#?}"));
+    let at = |word: &str, call: usize| {
+        *found.get(&*format!("{word} {batch}{call}")).unwrap_or_else(|| panic!("{word} {call}: {lines:#?}"))
+    };
     let entered = |call: usize| found.get(&*format!("enter {batch}{call}")).copied();
     assert_eq!(outcome.messages.len(), specs.len());
     let all_terminate = outcome.messages.iter().all(|message| message.result.terminate == Some(true));
@@ -229,7 +233,11 @@ fn assert_batch(batch: &str, specs: &[Spec], mode: ExecutionMode, outcome: &Batc
             let in_one_plugin = (spec.tool == "observed") == (other.tool == "observed");
             let conflict = spec.key.is_some() && spec.key == other.key && in_one_plugin;
             let writes = spec.tool != "read" || other.tool != "read";
-            if conflict && writes && entered(earlier).is_some() && let Some(enter) = entered(later) {
+            if conflict
+                && writes
+                && entered(earlier).is_some()
+                && let Some(enter) = entered(later)
+            {
                 assert!(at("exit", earlier) < enter, "{earlier} and {later} overlap: {lines:#?}");
             }
         }

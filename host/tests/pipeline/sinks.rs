@@ -203,8 +203,15 @@ async fn each_event_is_awaited_before_its_call_moves_on() {
     assert_eq!(
         trace.take(),
         [
-            "start c1", "start c1 taken", "ran", "end c1", "end c1 taken", "message_start c1", "message_start c1 taken",
-            "message_end c1", "message_end c1 taken"
+            "start c1",
+            "start c1 taken",
+            "ran",
+            "end c1",
+            "end c1 taken",
+            "message_start c1",
+            "message_start c1 taken",
+            "message_end c1",
+            "message_end c1 taken"
         ]
     );
 }
@@ -253,4 +260,64 @@ async fn a_sink_behind_a_fair_lock_sees_updates_in_order() {
     });
     host(talker(&trace, 1_000)).run(Batch::new(calls(&["talk"])).sink(sink)).await;
     assert_eq!(*order.lock().await, (0..1_000).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+/// A sink may not hide an event it holds for ever behind others that it takes.
+#[tokio::test(start_paused = true)]
+async fn an_event_held_for_ever_is_noticed_although_others_are_taken() {
+    let (trace, good) = (Trace::default(), Trace::default());
+    let holds = recorder_then("holds", &trace, |event| {
+        Box::pin(async move {
+            if matches!(event, Event::ToolExecutionUpdate { position: 0, .. }) {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    });
+    let chatty = tool("chatty", |cx, _| {
+        Box::pin(async {
+            for _ in 0..20 {
+                cx.update(ToolResult::default()).await;
+                sleep_ms(if cx.position == 0 { 0 } else { 1_000 }).await;
+            }
+            Ok(ToolResult::text("done"))
+        })
+    });
+    let outcome = host(chatty).run(Batch::new(calls(&["chatty", "chatty"])).sink(holds).sink(recorder(&good))).await;
+    assert_eq!(texts(&outcome), ["done", "done"]);
+    let taken = trace.lines().iter().filter(|line| *line == "update c2").count();
+    assert!((4..=6).contains(&taken), "cut off after 5 s, one update a second: {taken}");
+    assert!(good.at("sink_cut holds") < good.at("end c1"));
+}
+
+/// Also where a tool leaves something behind that goes on sending.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn no_update_gets_through_after_the_tool_has_settled() {
+    let leaves = tool("leaves", |cx, _| {
+        let left_behind = cx.clone();
+        tokio::spawn(async move {
+            for _ in 0..200 {
+                left_behind.update(ToolResult::default()).await;
+            }
+        });
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            Ok(ToolResult::text("done"))
+        })
+    });
+    let host = host(leaves);
+    for _ in 0..50 {
+        let trace = Trace::default();
+        let slow = recorder_then("slow", &trace, |_| {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                Ok(())
+            })
+        });
+        host.run(Batch::new(calls(&["leaves", "leaves"])).sink(slow)).await;
+        let lines = trace.lines();
+        for id in ["c1", "c2"] {
+            assert!(!lines[trace.at(&format!("end {id}"))..].contains(&format!("update {id}")), "{lines:#?}");
+        }
+    }
 }

@@ -11,7 +11,8 @@ use toolgate::model::{
     AssistantMessage, ErrorInfo, Event, Json, Override, ToolCall, ToolDefinition, ToolResult, ToolResultMessage,
 };
 use toolgate::pipeline::{
-    BatchOutcome, CallContext, Decision, EventSink, Hook, HookError, HookEvent, Settled, SinkError, Slot, Tool, ToolError,
+    BatchOutcome, CallContext, Decision, EventSink, Hook, HookError, HookEvent, Settled, SinkError, Slot, Tool,
+    ToolError,
 };
 
 pub type ToolAnswer = Result<ToolResult, ToolError>;

@@ -2,6 +2,8 @@
 //! tools and hooks. The format is described in `tests/golden/SCENARIO.md`.
 
 mod compare;
+#[cfg(feature = "component")]
+pub mod component;
 pub mod native;
 mod record;
 mod replay;

@@ -10,7 +10,7 @@ use toolgate::model::{AssistantMessage, ExecutionMode, Json, StopReason, ToolCal
 use toolgate::pipeline::OnError;
 
 /// One recorded scenario.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Scenario {
 }
 
 /// What happens in a scenario.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Setup {
     /// The batches' mode.
@@ -55,7 +55,7 @@ pub struct Setup {
 }
 
 /// Scripts of before and after hooks.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Chains {
     /// Before hooks.
@@ -67,7 +67,7 @@ pub struct Chains {
 }
 
 /// A named set of handlers.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Extension {
     /// Its name in probes.
@@ -81,7 +81,7 @@ pub struct Extension {
 }
 
 /// One answer of the model.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
     /// Its calls.
@@ -92,7 +92,7 @@ pub struct Turn {
 }
 
 /// One call.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// Its id.
@@ -104,7 +104,7 @@ pub struct Call {
 }
 
 /// When to cancel.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Abort {
     /// Before anything.
@@ -119,7 +119,7 @@ pub struct Abort {
 }
 
 /// An event to cancel on.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AbortOn {
     /// Its type.
@@ -131,7 +131,7 @@ pub struct AbortOn {
 }
 
 /// What was recorded.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
     /// Answers of the model.

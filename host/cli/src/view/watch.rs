@@ -121,7 +121,7 @@ impl EventSink for Watch {
 
     async fn event(&self, event: &Event) -> Result<(), SinkError> {
         match event {
-            Event::ToolExecutionStart { tool_call_id, tool_name, args } => {
+            Event::ToolExecutionStart { tool_call_id, tool_name, args, .. } => {
                 let call = lines::call(tool_name, args, self.paint.columns);
                 let mut state = self.state();
                 state.running.push(Running { id: tool_call_id.clone(), name: tool_name.clone(), call, bar: None });
