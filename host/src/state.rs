@@ -192,7 +192,7 @@ mod tests {
         store.set(&at, "y", vec![0; 8], LIMITS).unwrap();
         assert_eq!(store.set(&at, "z", vec![], LIMITS), Err(StateError::Keys(2)));
         assert_eq!(store.add(&at, "x", 1.0, LIMITS), Err(StateError::NotANumber("x".into())));
-        assert_eq!(store.add(&at, "y", f64::INFINITY, LIMITS).is_err(), true);
+        assert_eq!(store.add(&at, "z", f64::INFINITY, LIMITS), Err(StateError::NotFinite));
         store.remove(&at, "x");
         assert_eq!(store.add(&at, "z", f64::MAX, LIMITS), Err(StateError::Bytes(20)));
         assert_eq!(store.get(&at, "y"), Some(vec![0; 8]));

@@ -7,4 +7,5 @@ mod golden;
 mod http;
 mod limits;
 mod registry;
+mod toolchains;
 mod wit;
