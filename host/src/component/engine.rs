@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -125,6 +126,15 @@ impl Engine {
     /// Entries that wait for an instance.
     pub fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a slot, for an entry that is not wanted any more once the batch is cancelled.
+    pub(super) async fn slot_unless(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, ToolError> {
+        tokio::select! {
+            biased;
+            slot = self.slot() => slot,
+            () = cancel.cancelled() => Err(ToolError::cancelled()),
+        }
     }
 
     /// Waits for a slot.

@@ -151,15 +151,12 @@ impl Entry {
         Ok((&mut self.store, instance))
     }
 
-    /// Notes what the entry cost, sorts its error, and drops the store.
-    pub fn finish<T>(
-        mut self,
-        outcome: Result<wasmtime::Result<T>, tokio::time::error::Elapsed>,
-    ) -> Result<T, Failure> {
+    /// Notes what the entry cost, once.
+    fn note_cost(&mut self) {
         let fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(self.fuel));
         let state = self.store.data_mut();
         state.log.flush();
-        if let Some(cx) = &state.cx {
+        if let Some(cx) = state.cx.take() {
             cx.record(|metrics| {
                 metrics.fuel += fuel;
                 metrics.peak_memory_bytes = metrics.peak_memory_bytes.max(state.limiter.peak as u64);
@@ -169,6 +166,15 @@ impl Entry {
                 metrics.refused_growths += state.limiter.refused_memory + state.limiter.refused_table;
             });
         }
+    }
+
+    /// Sorts the entry's error, and drops the store.
+    pub fn finish<T>(
+        mut self,
+        outcome: Result<wasmtime::Result<T>, tokio::time::error::Elapsed>,
+    ) -> Result<T, Failure> {
+        self.note_cost();
+        let state = self.store.data_mut();
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
@@ -185,5 +191,12 @@ impl Entry {
             }
             Err(_) => Err(Failure::deadline(state)),
         }
+    }
+}
+
+/// One that is stopped from outside, by a cancellation, has a cost too.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.note_cost();
     }
 }

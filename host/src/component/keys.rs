@@ -1,17 +1,20 @@
 //! Exclusive keys of a component's calls: paths are resolved through the plugin's grants to paths of the host.
 
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{Json, ToolDefinition};
 use crate::pipeline::{Key, KeySpace};
-use crate::sandbox::Grants;
+use crate::sandbox::{DirGrant, Grants};
 
 /// Symbolic links followed for one key before giving up, as many as Linux does.
 const MAX_LINKS: usize = 40;
+/// Longest guest path that is resolved, in bytes; Linux opens no longer one.
+const MAX_PATH: usize = 4_096;
 
 /// The keys a definition declares. A path that no grant covers is compared within the plugin: it cannot be opened
-/// anyway.
+/// anyway; so is one too long to be opened.
 pub async fn resolve(definition: &ToolDefinition, arguments: &Json, plugin: &Arc<str>, grants: &Grants) -> Vec<Key> {
     let mut keys = Vec::with_capacity(definition.exclusive.len());
     for declared in &definition.exclusive {
@@ -29,61 +32,54 @@ pub async fn resolve(definition: &ToolDefinition, arguments: &Json, plugin: &Arc
     keys
 }
 
-/// Where a guest path lies on the host: under the grant with the longest matching guest path; a relative one under
-/// the first grant.
+/// Where a guest path lies on the host, as it is spelt: under the grant with the longest matching guest path; a relative
+/// one under the first grant.
 fn host_path(guest: &str, grants: &Grants) -> Option<PathBuf> {
-    let plain = lexical(Path::new(guest));
-    if !guest.starts_with('/') {
-        return grants.dirs.first().map(|dir| dir.host.join(&plain));
+    if guest.len() > MAX_PATH {
+        return None;
     }
-    grants
-        .dirs
-        .iter()
-        .filter_map(|dir| {
-            let rest = plain.strip_prefix(lexical(Path::new(&dir.guest))).ok()?;
-            Some((dir.guest.len(), dir.host.join(rest)))
-        })
-        .max_by_key(|(length, _)| *length)
-        .map(|(_, path)| path)
+    let path = Path::new(guest);
+    if path.is_relative() {
+        return grants.dirs.first().map(|dir| dir.host.join(path));
+    }
+    let under = |dir: &DirGrant| Some((dir.guest.len(), dir.host.join(path.strip_prefix(&dir.guest).ok()?)));
+    grants.dirs.iter().filter_map(under).max_by_key(|(length, _)| *length).map(|(_, path)| path)
 }
 
-/// Without `.`, and `..` taken back where possible.
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
-}
-
-/// The path with every symbolic link resolved as far as it exists; what does not exist yet is kept as it is written.
+/// The path without links, `.` and `..`, each resolved where it stands, as opening the path does: `..` behind a link
+/// leads out of the link's target. What does not exist yet stays as it is written.
 fn real_path(path: &Path) -> PathBuf {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        if let Ok(real) = path.canonicalize() {
-            return real;
+    let parts = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
+    let mut real = PathBuf::new();
+    let mut links = 0;
+    // Still to go, the next one last.
+    let mut rest = parts(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()));
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            real.pop();
+            continue;
         }
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path };
-        match path.read_link() {
-            // A link to what does not exist yet: the target is what a write would make.
-            Ok(target) => path = parent.join(target),
-            Err(_) => return real_path(parent).join(name),
+        if part == "." {
+            continue;
+        }
+        // An absolute part, the root, starts anew.
+        let next = real.join(part);
+        match next.read_link() {
+            Ok(target) if links < MAX_LINKS => {
+                links += 1;
+                rest.extend(parts(&target));
+            }
+            _ => real = next,
         }
     }
-    path
+    real
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::sandbox::{DirAccess, DirGrant};
+    use crate::sandbox::DirAccess;
 
     fn grants(dirs: &[(&str, &Path)]) -> Grants {
         let mut grants = Grants::default();
@@ -106,9 +102,42 @@ mod tests {
         std::os::unix::fs::symlink("sub", root.join("dir")).unwrap();
         let grants = grants(&[("/w", &root), ("/w/deep", &root.join("sub"))]);
         let real = |guest| real_path(&host_path(guest, &grants).unwrap());
-        for spelling in ["sub/new", "./sub/new", "/w/sub/new", "/w/x/../sub/new", "/w/deep/new", "link", "dir/new"] {
+        for spelling in [
+            "sub/new",
+            "./sub//new",
+            "/w/sub/new",
+            "/w/./sub/new",
+            "/w/x/../sub/new",
+            "/w/deep/new",
+            "/w/deep/x/../new",
+            "link",
+            "dir/new",
+            "dir/../link",
+        ] {
             assert_eq!(real(spelling), root.join("sub/new"), "{spelling}");
         }
         assert_eq!(host_path("/elsewhere/a", &grants), None);
+        assert_eq!(host_path("/wide/a", &grants), None);
+        assert_eq!(host_path(&"a/".repeat(MAX_PATH), &grants), None);
+    }
+
+    #[test]
+    fn a_parent_behind_a_link_is_that_of_the_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("sub/deep")).unwrap();
+        std::fs::write(root.join("sub/file"), "").unwrap();
+        std::os::unix::fs::symlink("sub/deep", root.join("dir")).unwrap();
+        let spelt = root.join("dir/../file");
+        assert_eq!(spelt.canonicalize().unwrap(), root.join("sub/file"));
+        assert_eq!(real_path(&spelt), root.join("sub/file"));
+    }
+
+    #[test]
+    fn links_in_a_circle_come_to_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
+        std::os::unix::fs::symlink("a/b", dir.path().join("b")).unwrap();
+        real_path(&dir.path().join("a"));
     }
 }

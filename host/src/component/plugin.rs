@@ -97,7 +97,7 @@ impl Tool for ComponentTool {
 
     async fn prepare_arguments(&self, cx: &CallContext, arguments: &Json) -> Result<Json, ToolError> {
         let indices = self.indices()?;
-        let _slot = self.loaded.engine.slot().await?;
+        let _slot = self.loaded.engine.slot_unless(&cx.cancel).await?;
         let mut entry =
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         let outcome = timeout_at(entry.deadline, async {
@@ -184,12 +184,16 @@ impl ComponentHook {
     }
 
     async fn slot(&self) -> Result<OwnedSemaphorePermit, HookError> {
-        self.loaded.engine.slot().await.map_err(|e| HookError::Failed { cause: e.kind, message: e.message })
+        self.loaded.engine.slot().await.map_err(no_slot)
     }
 
     fn entry(&self, cx: &CallContext) -> Result<Entry, HookError> {
         Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(Failure::into_hook_error)
     }
+}
+
+fn no_slot(error: ToolError) -> HookError {
+    HookError::Failed { cause: error.kind, message: error.message }
 }
 
 #[async_trait]
@@ -204,7 +208,7 @@ impl Hook for ComponentHook {
 
     async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
         let indices = self.indices()?;
-        let _slot = self.slot().await?;
+        let _slot = self.loaded.engine.slot_unless(&cx.cancel).await.map_err(no_slot)?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
             let (store, instance) = entry.instantiate(&self.loaded.pre).await?;

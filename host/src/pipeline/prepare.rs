@@ -142,6 +142,10 @@ async fn before_hooks(
                 let (hook, plugin) = (hook.name().clone(), Some(hook.plugin().clone()));
                 questions.push(Question { hook, plugin, title, text });
             }
+            // It was cancelled while it waited for its turn, before any of its code ran.
+            Ok(Err(HookError::Failed { cause: ErrorKind::Aborted, .. })) if run.cancel.is_cancelled() => {
+                return Err(Outcome::aborted(STAGE));
+            }
             Ok(Err(error)) => return Err(Outcome::of_hook_error(error, EVENT, hook)),
             Err(Stopped::Cancelled) => return Err(Outcome::aborted(STAGE)),
             Err(Stopped::Panicked) => return Err(Outcome::of_hook_error(panicked_hook(), EVENT, hook)),

@@ -1,11 +1,14 @@
 //! The integration tests: real components, through public interfaces only.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod cancellation;
 mod example_hooks;
 mod fs;
 mod golden;
 mod http;
+mod keys;
 mod limits;
+mod numbers;
 mod registry;
 mod toolchains;
 mod wit;

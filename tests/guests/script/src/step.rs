@@ -40,7 +40,8 @@ impl TryFrom<Map<String, Value>> for Step {
         let Some(Value::String(op)) = fields.remove("op") else { return Err("a step needs an `op`".into()) };
         let mut tagged = Map::new();
         tagged.insert(op, Value::Object(fields));
-        serde_json::from_value(Value::Object(tagged)).map(Self).map_err(|error| error.to_string())
+        // By its text: `from_value` makes 0 of -0.
+        serde_json::from_str(&Value::Object(tagged).to_string()).map(Self).map_err(|error| error.to_string())
     }
 }
 
@@ -147,6 +148,11 @@ mod tests {
         let args: Value = serde_json::from_str(r#"{"n":12345678901234567890123,"d":0.10}"#).unwrap();
         let (result, _) = run_on(args, json!([{"op": "return", "value": "${args}"}]));
         assert_eq!(result, Ok(Some(json!(r#"{"d":0.10,"n":12345678901234567890123}"#))));
+
+        let script = r#"[{"op":"return","value":[-0,12345678901234567890123,0.10]}]"#;
+        let script: Script = serde_json::from_str(script).unwrap();
+        let mut around = Surroundings { values: Values::default(), by: String::new(), update: &|_| Ok(()) };
+        assert_eq!(run(&script, &mut around).unwrap().unwrap().to_string(), "[-0,12345678901234567890123,0.10]");
     }
 
     #[test]
