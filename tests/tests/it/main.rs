@@ -4,4 +4,5 @@
 mod example_hooks;
 mod limits;
 mod registry;
+mod state;
 mod wit;
