@@ -11,4 +11,5 @@ mod limits;
 mod numbers;
 mod registry;
 mod toolchains;
+mod state;
 mod wit;
