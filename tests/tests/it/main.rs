@@ -10,6 +10,6 @@ mod keys;
 mod limits;
 mod numbers;
 mod registry;
-mod toolchains;
 mod state;
+mod toolchains;
 mod wit;
