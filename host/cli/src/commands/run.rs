@@ -38,6 +38,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         () = cancel.cancelled() => return Ok(Exit::Cancelled),
         host = setup::host(config, Some(approver)) => host?,
     };
+    setup::check_approved(&args.approve, &host)?;
     let mut messages = input::messages(&args.file)?;
     let watcher = Watcher::new(args.output, screen, out.clone());
     let mut active = ActiveTools::initial();
@@ -65,6 +66,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         }
     }
     if cancel.is_cancelled() {
+        watcher.cancelled();
         return Ok(Exit::Cancelled);
     }
     if turn == 0 {
@@ -121,6 +123,13 @@ impl Watcher {
     fn begin(&self, turn: usize) {
         if let (Self::People(watch), 2..) = (self, turn) {
             watch.turn(turn);
+        }
+    }
+
+    fn cancelled(&self) {
+        // Programs read the exit code.
+        if let Self::People(watch) = self {
+            watch.cancelled();
         }
     }
 
