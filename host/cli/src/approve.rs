@@ -1,7 +1,6 @@
 //! Who answers a hook's question: `--yes` and `--approve TOOL`, else a person at the terminal, else nobody.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use toolgate::pipeline::{Approval, ApprovalRequest, Approver};
 
 use crate::args::Approve;
+use crate::terminal;
 use crate::view::text::{clean_line, clean_lines, fit};
 use crate::view::{Paint, Screen};
 
@@ -45,19 +45,27 @@ impl Approver for CommandLine {
         if self.all || self.tools().contains(tool) {
             return Approval::Approved;
         }
+        let _waiting = self.screen.waits.begin(&request.call.id);
         let mut keyboard = self.keyboard.lock().await;
-        if !keyboard.open() {
+        let Some(keyboard) = keyboard.open() else {
+            let why = if terminal::holds_messages() {
+                "the terminal is read for messages, which a file could hold"
+            } else {
+                "there is no terminal to ask on"
+            };
             tracing::warn!(
-                "a hook asks about {tool}, and there is no terminal to ask on: declined; --yes or --approve {tool} answers beforehand"
+                "a hook asks about {tool}, and {why}: declined; --yes or --approve {tool} answers beforehand"
             );
             return Approval::Declined { reason: Some("nobody was there to answer".into()) };
-        }
+        };
         let _paused = self.screen.pause();
         let arguments = serde_json::to_string_pretty(request.arguments.value()).unwrap_or_default();
         let lines: Vec<String> = clean_lines(&arguments).collect();
         show(&request, &lines);
         loop {
             let rest = if lines.len() > ARGUMENT_LINES { ", v = view all arguments" } else { "" };
+            keyboard.forget();
+            let mut open = OpenLine(true);
             prompt(&format!(
                 "Run it? y = yes, a = yes to all {} calls, n = no{rest}, or say why not: ",
                 clean_line(tool)
@@ -65,6 +73,7 @@ impl Approver for CommandLine {
             let Some(answer) = keyboard.line().await else {
                 return Approval::Declined { reason: Some("nobody was there to answer".into()) };
             };
+            open.0 = false;
             match answer.trim() {
                 "" => {}
                 "y" | "Y" | "yes" => return Approval::Approved,
@@ -112,45 +121,73 @@ fn prompt(text: &str) {
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// Lines from the terminal, read by one thread for the whole run: a read can't be taken back when a question times out.
+/// A prompt that is still open. It ends its line when the question is withdrawn, so that what is printed next does not
+/// stick to it; the answer's own line break does so otherwise.
+struct OpenLine(bool);
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        if self.0 {
+            prompt("\n");
+        }
+    }
+}
+
+/// Lines from the terminal, each read by a thread when it is asked for: a read can't be taken back when a question times
+/// out, and is used for the next question then.
 #[derive(Default)]
-struct Keyboard(Option<mpsc::UnboundedReceiver<String>>);
+struct Keyboard(Option<Reader>);
+
+struct Reader {
+    requests: std::sync::mpsc::Sender<()>,
+    /// None: the end of the input, which one may type at a terminal and go on.
+    lines: mpsc::UnboundedReceiver<Option<String>>,
+    reading: bool,
+}
 
 impl Keyboard {
     /// Whether there is a person: a terminal to write to, and one to read from even where standard input is a file.
-    fn open(&mut self) -> bool {
-        if self.0.is_some() {
-            return true;
+    fn open(&mut self) -> Option<&mut Reader> {
+        if self.0.is_none() && std::io::stderr().is_terminal() && !terminal::holds_messages() {
+            self.0 = Some(Reader::start(terminal::keyboard()?));
         }
-        if !std::io::stderr().is_terminal() {
-            return false;
-        }
-        let input: Box<dyn Read + Send> = if std::io::stdin().is_terminal() {
-            Box::new(std::io::stdin())
-        } else {
-            match File::open("/dev/tty") {
-                Ok(tty) => Box::new(tty),
-                Err(_) => return false,
-            }
-        };
-        let (sender, receiver) = mpsc::unbounded_channel();
+        self.0.as_mut()
+    }
+}
+
+impl Reader {
+    fn start(input: Box<dyn Read + Send>) -> Self {
+        let (requests, requested) = std::sync::mpsc::channel();
+        let (sender, lines) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
-            for line in BufReader::new(input).lines() {
-                let Ok(line) = line else { return };
-                if sender.send(line).is_err() {
+            let mut input = BufReader::new(input);
+            while requested.recv().is_ok() {
+                let mut line = String::new();
+                let read = input.read_line(&mut line).is_ok_and(|count| count > 0);
+                if sender.send(read.then_some(line)).is_err() {
                     return;
                 }
             }
         });
-        self.0 = Some(receiver);
-        true
+        Self { requests, lines, reading: false }
     }
 
-    /// The next line typed from now on; none when the terminal is closed.
+    /// Forgets what was typed until now: what was typed before a question is no answer to it.
+    fn forget(&mut self) {
+        terminal::discard_input();
+        while self.lines.try_recv().is_ok() {
+            self.reading = false;
+        }
+    }
+
+    /// The next line.
     async fn line(&mut self) -> Option<String> {
-        let lines = self.0.as_mut()?;
-        // What was typed before the question is no answer to it.
-        while lines.try_recv().is_ok() {}
-        lines.recv().await
+        if !self.reading {
+            self.requests.send(()).ok()?;
+            self.reading = true;
+        }
+        let line = self.lines.recv().await;
+        self.reading = false;
+        line?
     }
 }

@@ -25,9 +25,9 @@ pub struct Args {
 /// What every command takes.
 #[derive(clap::Args)]
 pub struct Shared {
-    /// The configuration
-    #[arg(long, global = true, value_name = "FILE", default_value = "toolgate.toml")]
-    pub config: PathBuf,
+    /// The configuration [default: toolgate.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -51,6 +51,9 @@ pub enum Command {
     /// Compile all plugins into the cache
     Compile(Compile),
 }
+
+const CALL_USAGE: &str = "toolgate call [OPTIONS] TOOL [JSON]
+       toolgate call [OPTIONS] FILE.wasm TOOL [JSON]";
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -119,14 +122,13 @@ pub enum Fsync {
 }
 
 #[derive(clap::Args)]
-#[command(after_help = exit::HELP)]
+#[command(after_help = exit::HELP, override_usage = CALL_USAGE)]
 pub struct Call {
-    /// The tool's name
-    pub tool: String,
-
-    /// The arguments, a JSON object; `-` reads them from standard input
-    #[arg(default_value = "{}")]
-    pub arguments: String,
+    /// The tool's name, then its arguments, a JSON object; `-` reads them from standard input, without them it is `{}`.
+    /// With a FILE.wasm before the name that component is loaded alone: without toolgate.toml, with the default limits
+    /// and without grants
+    #[arg(required = true, num_args = 1.., value_name = "TOOL")]
+    pub words: Vec<String>,
 
     /// `json` prints the tool-result message
     #[arg(long, value_enum, default_value = "text")]
@@ -138,6 +140,10 @@ pub struct Call {
 
 #[derive(clap::Args)]
 pub struct Tools {
+    /// The tools of this component alone, without toolgate.toml
+    #[arg(value_name = "FILE.wasm")]
+    pub file: Option<PathBuf>,
+
     /// `json` prints each tool's whole definition
     #[arg(long, value_enum, default_value = "text")]
     pub output: Output,

@@ -14,7 +14,9 @@ pub fn on_ctrl_c() -> CancellationToken {
             return;
         }
         cancel.cancel();
+        tracing::warn!("cancelled: running calls get `grace-ms` to finish; Ctrl-C again quits at once");
         if tokio::signal::ctrl_c().await.is_ok() {
+            crate::terminal::echo_on();
             std::process::exit(Exit::Cancelled.code());
         }
     });

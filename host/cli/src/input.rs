@@ -1,7 +1,7 @@
 //! Reads assistant messages from a file or standard input, one JSON document after another, each as soon as it is
 //! complete: a program may write the next message after it has read the results of the last.
 
-use std::io::{BufReader, Read};
+use std::io::{BufReader, IsTerminal as _, Read};
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use toolgate::model::AssistantMessage;
 
 use crate::exit::Failure;
+use crate::terminal;
 
 /// A message, or why there are no more.
 pub type Next = Result<AssistantMessage, Failure>;
@@ -17,6 +18,9 @@ pub type Next = Result<AssistantMessage, Failure>;
 pub fn messages(file: &Path) -> Result<mpsc::Receiver<Next>, Failure> {
     let name = if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
     let reader: Box<dyn Read + Send> = if file == Path::new("-") {
+        if std::io::stdin().is_terminal() {
+            typed("messages, one JSON document after another; `toolgate run FILE` reads a file");
+        }
         Box::new(std::io::stdin())
     } else {
         Box::new(std::fs::File::open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?)
@@ -44,8 +48,19 @@ fn read(reader: impl Read, name: &str, mut give: impl FnMut(Next) -> bool) {
     }
 }
 
+/// Says on a terminal what is waited for.
+fn typed(what: &str) {
+    terminal::give_to_messages();
+    use std::io::Write as _;
+    // A closed standard error leaves nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "Reading from the terminal: {what}. Ctrl-D ends the input.");
+}
+
 /// All of standard input.
 pub fn stdin_text() -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        typed("the arguments, a JSON object");
+    }
     std::io::read_to_string(std::io::stdin()).map_err(|error| Failure::usage(format!("standard input: {error}")))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -13,9 +13,15 @@ use crate::view::Screen;
 /// Starts logging.
 pub fn start(level: &str, screen: Screen) -> Result<(), Failure> {
     // Not `EnvFilter`: it compiles regular expressions at every start.
-    let targets: Targets = level.parse().map_err(|error| {
-        Failure::usage(format!("--log {level:?}: {error}; try off, error, warn, info, debug or trace"))
-    })?;
+    let wrong = |why: String| {
+        let accepted = "off, error, warn, info, debug, trace, or targets as in warn,toolgate::guest=debug";
+        Failure::usage(format!("--log {level:?}: {why}; accepted: {accepted}"))
+    };
+    // A bare word that is no level would be read as a target, and nothing else would be logged.
+    if let Some(word) = level.split(',').find(|part| !part.contains('=') && part.parse::<LevelFilter>().is_err()) {
+        return Err(wrong(format!("{word:?} is no level")));
+    }
+    let targets: Targets = level.parse().map_err(|error| wrong(format!("{error}")))?;
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(Above(screen))
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());

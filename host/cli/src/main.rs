@@ -11,14 +11,22 @@ mod logging;
 mod output;
 mod record;
 mod setup;
+mod terminal;
 mod view;
 
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 fn main() {
+    let exit = run();
+    // Not a return: a thread may still wait for a line from the terminal.
+    std::process::exit(exit.code());
+}
+
+fn run() -> Exit {
+    let _restored = terminal::Restored;
     let args = Args::parse();
     let screen = view::Screen::new();
     let outcome = logging::start(&args.log, screen.clone()).and_then(|()| match args.command {
@@ -28,7 +36,5 @@ fn main() {
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Compile(compile) => commands::compile::run(&args.shared, &compile),
     });
-    let exit = outcome.unwrap_or_else(|failure: Failure| failure.report());
-    // Not a return: a thread may still wait for a line from the terminal.
-    std::process::exit(exit.code());
+    outcome.unwrap_or_else(|failure: Failure| failure.report())
 }

@@ -1,5 +1,6 @@
 //! From the command line to a host with its plugins loaded.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
@@ -8,16 +9,44 @@ use toolgate::component::Loader;
 use toolgate::config::Config;
 use toolgate::pipeline::{Approver, TracingLogs};
 
-use crate::args::Shared;
+use crate::args::{Approve, Shared};
 use crate::exit::Failure;
+
+/// Where the config is looked for.
+const DEFAULT_CONFIG: &str = "toolgate.toml";
 
 /// Reads toolgate.toml and logs what it warns about.
 pub fn config(shared: &Shared) -> Result<Config, Failure> {
-    let config = Config::load(&shared.config).map_err(Failure::usage)?;
+    let file = shared.config.as_deref().unwrap_or(Path::new(DEFAULT_CONFIG));
+    if shared.config.is_none() && matches!(file.try_exists(), Ok(false)) {
+        return Err(Failure::usage(format!(
+            "{DEFAULT_CONFIG}: not found in this folder; create it or pass --config FILE. The least it holds:\n
+    [plugins.NAME]
+    file = \"path/to/component.wasm\"\n
+A component alone needs none: toolgate call FILE.wasm TOOL [JSON]"
+        )));
+    }
+    let config = Config::load(file).map_err(Failure::usage)?;
+    if config.plugins.is_empty() {
+        tracing::warn!("{} has no plugins, so there are no tools; add [plugins.NAME] with `file`", file.display());
+    }
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
     Ok(config)
+}
+
+/// A component alone where one is named, else toolgate.toml.
+pub fn config_or_component(shared: &Shared, component: Option<&Path>) -> Result<Config, Failure> {
+    let Some(file) = component else { return config(shared) };
+    let wrong = |what: &str| Err(Failure::usage(format!("{}: {what}", file.display())));
+    match std::fs::metadata(file) {
+        _ if shared.config.is_some() => wrong("a component alone is loaded without --config"),
+        Ok(found) if !found.is_file() => wrong("is not a file"),
+        Ok(_) => Ok(Config::of_component(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => wrong("not found"),
+        Err(error) => wrong(&error.to_string()),
+    }
 }
 
 /// A runtime of one thread: starts at once, enough for one call.
@@ -55,10 +84,24 @@ pub async fn host_for(tool: &str, config: &Config, approver: Arc<dyn Approver>) 
     // To say which tools there are instead.
     let host = empty(config, Some(approver));
     config.load_plugins(&host, &loader).await.map_err(all)?;
+    Err(Failure::usage(format!("there is no tool {tool:?}; there are: {}", names(&host))))
+}
+
+/// `--approve` of a tool that is not there would approve nothing.
+pub fn check_approved(approve: &Approve, host: &Host) -> Result<(), Failure> {
+    let tools = host.tools();
+    match approve.approve.iter().find(|tool| tools.tool(tool).is_none()) {
+        Some(tool) => {
+            Err(Failure::usage(format!("--approve {tool}: there is no tool {tool:?}; there are: {}", names(host))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn names(host: &Host) -> String {
     let tools = host.tools();
     let names: Vec<&str> = tools.tools().map(|tool| tool.name()).collect();
-    let names = if names.is_empty() { "none".into() } else { names.join(", ") };
-    Err(Failure::usage(format!("there is no tool {tool:?}; there are: {names}")))
+    if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
 fn empty(config: &Config, approver: Option<Arc<dyn Approver>>) -> Host {

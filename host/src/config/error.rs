@@ -28,8 +28,9 @@ pub struct Problem {
 }
 
 impl ConfigError {
-    pub(super) fn of_file(file: &Path, wrong: String, accepted: Option<String>) -> Self {
-        Self { file: file.to_owned(), problems: vec![Problem { line: None, key: String::new(), wrong, accepted }] }
+    pub(super) fn of_file(file: &Path, wrong: String) -> Self {
+        let problem = Problem { line: None, key: String::new(), wrong, accepted: None };
+        Self { file: file.to_owned(), problems: vec![problem] }
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct RawHttp {
 
 struct RawGrant {
     places: Places,
-    host: At<String>,
+    host: Option<At<String>>,
     schemes: Option<Vec<At<String>>>,
     ports: Option<RawPorts>,
     methods: Option<Vec<At<String>>>,
@@ -35,10 +35,10 @@ enum RawPorts {
 
 struct RawSecret {
     places: Places,
-    name: At<String>,
+    name: Option<At<String>>,
     env: Option<At<String>>,
     file: Option<At<String>>,
-    hosts: Vec<At<String>>,
+    hosts: Option<Vec<At<String>>>,
     header: Option<At<String>>,
     format: Option<At<String>>,
 }
@@ -77,18 +77,17 @@ impl RawHttp {
         env: &dyn Fn(&str) -> Option<OsString>,
         limits: HttpLimits,
     ) -> HttpPolicy {
-        let grants =
-            self.grants.iter().filter_map(|raw| raw.grant().map_err(|error| raw.places.report(source, &error)).ok());
+        let grants = self.grants.iter().filter_map(|raw| raw.grant(source));
         let secrets = self.secrets.iter().filter_map(|raw| {
             let value = raw.value(source, base, env)?;
-            raw.grant(&value).map_err(|error| raw.places.report(source, &error)).ok()
+            raw.grant(&value, source)
         });
         HttpPolicy::new(grants.collect(), secrets.collect(), limits)
     }
 }
 
 impl RawGrant {
-    fn read(mut table: Table<'_, '_>) -> Option<Self> {
+    fn read(mut table: Table<'_, '_>) -> Self {
         let places = Places::of(&mut table, &["host", "schemes", "ports", "methods", "path"]);
         let host = table.need("host", "for example \"api.example.com\", \"*.example.com\" or an address");
         let strings = |node: Node<'_, '_>| node.strings().map(|all| all.value);
@@ -98,33 +97,46 @@ impl RawGrant {
         let path = table.get("path").and_then(|node| node.string());
         let private = table.get("private").and_then(|node| node.boolean()).unwrap_or(false);
         table.finish();
-        Some(Self { places, host: host?.string()?, schemes, ports, methods, path, private })
+        Self { places, host: host.and_then(|node| node.string()), schemes, ports, methods, path, private }
     }
 
-    fn grant(&self) -> Result<HttpGrant, HttpConfigError> {
-        let mut grant = HttpGrant::new(&self.host)?.private(self.private);
+    fn grant(&self, source: &Source<'_>) -> Option<HttpGrant> {
+        let mut good = self.host.is_some();
+        let mut checked = |grant: Result<HttpGrant, HttpConfigError>| match grant {
+            Ok(grant) => Some(grant),
+            Err(error) => {
+                self.places.report(source, &error);
+                good = false;
+                None
+            }
+        };
+        // The other keys are checked whatever the host is.
+        let host = self.host.as_ref().and_then(|host| checked(HttpGrant::new(host)));
+        let mut grant = host.or_else(|| HttpGrant::new("example.com").ok())?.private(self.private);
         if let Some(schemes) = &self.schemes {
-            grant = grant.schemes(schemes.iter().map(|scheme| scheme.as_str()))?;
+            grant = checked(grant.clone().schemes(schemes.iter().map(|scheme| scheme.as_str()))).unwrap_or(grant);
         }
         match &self.ports {
             Some(RawPorts::Any) => grant = grant.any_port(),
-            Some(RawPorts::These(ports)) => grant = grant.ports(ports.iter().copied())?,
+            Some(RawPorts::These(ports)) => {
+                grant = checked(grant.clone().ports(ports.iter().copied())).unwrap_or(grant);
+            }
             None => {}
         }
         if let Some(methods) = &self.methods {
-            grant = grant.methods(methods.iter().map(|method| method.as_str()))?;
+            grant = checked(grant.clone().methods(methods.iter().map(|method| method.as_str()))).unwrap_or(grant);
         }
         if let Some(path) = &self.path {
-            grant = grant.path(path)?;
+            grant = checked(grant.clone().path(path)).unwrap_or(grant);
         }
-        Ok(grant)
+        good.then_some(grant)
     }
 }
 
 impl RawPorts {
     fn read(node: &Node<'_, '_>) -> Option<Self> {
         if node.is_string() {
-            return node.choice(&[("*", ())]).map(|()| Self::Any);
+            return node.choice_or(&[("*", ())], Some("an array of ports")).map(|()| Self::Any);
         }
         let items = node.items("an array of ports, or \"*\" for all")?;
         let port = |node: &Node<'_, '_>| node.integer(1..=65_535).and_then(|port| u16::try_from(port).ok());
@@ -134,7 +146,7 @@ impl RawPorts {
 }
 
 impl RawSecret {
-    fn read(mut table: Table<'_, '_>) -> Option<Self> {
+    fn read(mut table: Table<'_, '_>) -> Self {
         let places = Places::of(&mut table, &["hosts", "header", "format"]);
         let name = table.need("name", "what the secret is called in messages");
         let env = table.get("env").and_then(|node| node.string());
@@ -149,7 +161,9 @@ impl RawSecret {
             table.wrong("needs one of `env` and `file`: where the value comes from");
         }
         table.finish();
-        Some(Self { places, name: name?.string()?, env, file, hosts: hosts?.strings()?.value, header, format })
+        let name = name.and_then(|node| node.string());
+        let hosts = hosts.and_then(|node| node.strings()).map(|all| all.value);
+        Self { places, name, env, file, hosts, header, format }
     }
 
     fn value(&self, source: &Source<'_>, base: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
@@ -182,8 +196,14 @@ impl RawSecret {
         }
     }
 
-    fn grant(&self, value: &str) -> Result<SecretGrant, HttpConfigError> {
-        let grant = SecretGrant::new(&self.name, value, self.hosts.iter().map(|host| host.as_str()))?;
+    fn grant(&self, value: &str, source: &Source<'_>) -> Option<SecretGrant> {
+        let hosts = self.hosts.as_ref()?.iter().map(|host| host.as_str());
+        let grant = SecretGrant::new(self.name.as_ref()?, value, hosts).and_then(|grant| self.placed(grant));
+        grant.map_err(|error| self.places.report(source, &error)).ok()
+    }
+
+    /// In the header it goes into.
+    fn placed(&self, grant: SecretGrant) -> Result<SecretGrant, HttpConfigError> {
         match (&self.header, &self.format) {
             (None, None) => Ok(grant),
             (header, format) => {

@@ -151,9 +151,9 @@ fn capped(limits: HttpLimits, ceiling: &HttpLimits) -> HttpLimits {
 
 fn fuel(node: &Node<'_, '_>) -> Option<At<Option<u64>>> {
     let value = if node.is_string() {
-        node.choice(&[("unmetered", ())]).map(|()| None)
+        node.choice_or(&[("unmetered", ())], Some("a whole number from 1 up")).map(|()| None)
     } else {
-        node.integer(1..=i64::MAX as u64).map(Some)
+        node.integer_or(1..=i64::MAX as u64, Some("\"unmetered\" for a trusted plugin")).map(Some)
     };
     value.map(|value| At { value, place: node.place.clone() })
 }

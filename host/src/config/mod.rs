@@ -152,9 +152,29 @@ fn default_cache_dir() -> Option<PathBuf> {
 impl Config {
     /// Reads and checks a file. Relative paths in it are relative to the file.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| ConfigError::of_file(file, cause(&error), Some("a toolgate.toml".into())))?;
+        let text = std::fs::read_to_string(file).map_err(|error| ConfigError::of_file(file, cause(&error)))?;
         Self::parse(file, &text, &|name| std::env::var_os(name))
+    }
+
+    /// One component alone, with the default limits and without grants, settings and hooks. The plugin is called as the
+    /// file is, as far as a plugin's name may hold that.
+    pub fn of_component(file: &Path) -> Self {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let name: String = stem.chars().map(allowed).take(64).collect();
+        let plugin = PluginConfig {
+            name: if name.is_empty() { "component".into() } else { name },
+            file: file.to_owned(),
+            sha256: None,
+            trusted: false,
+            tools: None,
+            initially_active: Active::default(),
+            idempotent: Vec::new(),
+            limits: Limits::default(),
+            grants: Grants::default(),
+            config: Json::from_value(serde_json::Value::Object(serde_json::Map::new())),
+        };
+        Self { file: file.to_owned(), plugins: vec![plugin], ..Self::default() }
     }
 
     /// Checks a text as if it stood in `file`, with some environment.

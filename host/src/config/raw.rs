@@ -51,14 +51,16 @@ pub(super) enum RawActive {
     Each(Vec<(At<String>, bool)>),
 }
 
+/// What is missing or of a wrong type is none: it has been reported, and the rest is looked at all the same.
 pub(super) struct RawDir {
-    pub guest: At<String>,
-    pub host: At<String>,
-    pub access: DirAccess,
+    pub guest: Option<At<String>>,
+    pub host: Option<At<String>>,
+    pub access: Option<DirAccess>,
 }
 
 pub(super) struct RawHook {
-    pub plugin: At<String>,
+    /// As in [`RawDir`].
+    pub plugin: Option<At<String>>,
     pub on_error: Option<OnError>,
     pub tools: Option<Vec<At<String>>>,
 }
@@ -94,9 +96,9 @@ fn plugins(node: Option<Node<'_, '_>>) -> Vec<RawPlugin> {
 }
 
 /// The tables of an array of tables.
-pub(super) fn list<T>(node: Option<Node<'_, '_>>, what: &str, read: impl Fn(Table<'_, '_>) -> Option<T>) -> Vec<T> {
+pub(super) fn list<T>(node: Option<Node<'_, '_>>, what: &str, read: impl Fn(Table<'_, '_>) -> T) -> Vec<T> {
     let items = node.and_then(|node| node.items(what)).unwrap_or_default();
-    items.iter().filter_map(|item| read(item.table("a table")?)).collect()
+    items.iter().filter_map(|item| Some(read(item.table("a table")?))).collect()
 }
 
 impl RawPlugin {
@@ -136,7 +138,7 @@ fn env(node: &Node<'_, '_>) -> Vec<(At<String>, At<String>)> {
 impl RawActive {
     fn read(node: &Node<'_, '_>) -> Option<Self> {
         if !node.is_table() {
-            return node.boolean().map(Self::All);
+            return node.boolean_or(Some("a table of tools")).map(Self::All);
         }
         let entries = node.table("true, false, or a table of tools")?.entries();
         Some(Self::Each(entries.into_iter().filter_map(|(tool, node)| Some((tool, node.boolean()?))).collect()))
@@ -144,28 +146,28 @@ impl RawActive {
 }
 
 impl RawDir {
-    fn read(mut table: Table<'_, '_>) -> Option<Self> {
+    fn read(mut table: Table<'_, '_>) -> Self {
         let guest = table.need("guest", "where the plugin sees the directory, for example \"/work\"");
         let host = table.need("host", "the directory, relative to this file");
         let access = table
             .get("access")
             .map(|node| node.choice(&[("read-only", DirAccess::ReadOnly), ("read-write", DirAccess::ReadWrite)]));
         table.finish();
-        Some(Self {
-            guest: guest?.string()?,
-            host: host?.string()?,
-            access: access.unwrap_or(Some(DirAccess::ReadOnly))?,
-        })
+        Self {
+            guest: guest.and_then(|node| node.string()),
+            host: host.and_then(|node| node.string()),
+            access: access.unwrap_or(Some(DirAccess::ReadOnly)),
+        }
     }
 }
 
 impl RawHook {
-    fn read(mut table: Table<'_, '_>) -> Option<Self> {
+    fn read(mut table: Table<'_, '_>) -> Self {
         let plugin = table.need("plugin", "the name of a plugin that exports hooks");
         let on_error =
             table.get("on-error").and_then(|node| node.choice(&[("fail", OnError::Fail), ("skip", OnError::Skip)]));
         let tools = table.get("tools").and_then(|node| node.strings());
         table.finish();
-        Some(Self { plugin: plugin?.string()?, on_error, tools: tools.map(|all| all.value) })
+        Self { plugin: plugin.and_then(|node| node.string()), on_error, tools: tools.map(|all| all.value) }
     }
 }

@@ -200,16 +200,27 @@ impl<'s, 'a> Node<'s, 'a> {
     }
 
     pub fn boolean(&self) -> Option<bool> {
+        self.boolean_or(None)
+    }
+
+    /// The same, where something else is accepted too.
+    pub fn boolean_or(&self, other: Option<&str>) -> Option<bool> {
         let value = self.value.as_bool();
         if value.is_none() {
-            self.mistyped("true or false");
+            self.mistyped(&or("true or false".into(), other));
         }
         value
     }
 
     /// One of some words.
     pub fn choice<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        self.choice_or(words, None)
+    }
+
+    /// The same, where something else is accepted too.
+    pub fn choice_or<T: Copy>(&self, words: &[(&str, T)], other: Option<&str>) -> Option<T> {
         let accepted = words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
+        let accepted = or(accepted, other);
         let Some(text) = self.value.as_str() else {
             self.mistyped(&accepted);
             return None;
@@ -230,7 +241,12 @@ impl<'s, 'a> Node<'s, 'a> {
 
     /// A whole number in a range.
     pub fn integer(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        let accepted = format!("a whole number from {} to {}", range.start(), range.end());
+        self.integer_or(range, None)
+    }
+
+    /// The same, where something else is accepted too.
+    pub fn integer_or(&self, range: RangeInclusive<u64>, other: Option<&str>) -> Option<u64> {
+        let accepted = or(format!("a whole number from {} to {}", range.start(), range.end()), other);
         let Some(number) = self.value.as_integer() else {
             self.mistyped(&accepted);
             return None;
@@ -346,6 +362,14 @@ impl<'s, 'a> Node<'s, 'a> {
                     .collect(),
             ),
         })
+    }
+}
+
+/// What is accepted, and what else is.
+fn or(accepted: String, other: Option<&str>) -> String {
+    match other {
+        Some(other) => format!("{accepted}, or {other}"),
+        None => accepted,
     }
 }
 

@@ -157,5 +157,15 @@ fn a_plugin_that_may_rewrite_the_config_is_warned_about() {
 #[test]
 fn a_missing_file_is_named() {
     let error = Config::load(Path::new("no/such/toolgate.toml")).unwrap_err();
-    assert_eq!(error.to_string(), "no/such/toolgate.toml: not found\n    accepted: a toolgate.toml");
+    assert_eq!(error.to_string(), "no/such/toolgate.toml: not found");
+}
+
+#[test]
+fn a_component_alone_has_a_plugin_name_and_no_grants() {
+    let name = |file: &str| Config::of_component(Path::new(file)).plugins[0].name.clone();
+    assert_eq!([name("a/my tool.v2.wasm"), name("grüße.wasm"), name("")], ["my-tool-v2", "gr--e", "component"]);
+    assert_eq!(name(&format!("{}.wasm", "x".repeat(100))).len(), 64);
+    let plugin = &Config::of_component(Path::new("a.wasm")).plugins[0];
+    assert!(plugin.grants.dirs.is_empty() && plugin.grants.http.is_none() && plugin.grants.env.is_empty());
+    assert_eq!(plugin.limits, Limits::default());
 }

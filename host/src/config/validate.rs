@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::limits::RawLimits;
-use super::raw::{RawActive, RawConfig, RawDir, RawHook, RawPlugin};
+use super::raw::{RawActive, RawConfig, RawHook, RawPlugin};
 use super::read::{At, Place, Source, nearest};
 use super::{Active, Config, HookConfig, PluginConfig, cause};
 use crate::model::{Json, ToolDefinition};
@@ -26,7 +26,8 @@ pub(super) struct Validator<'s, 'a> {
 impl Validator<'_, '_> {
     pub fn config(&self, raw: RawConfig) -> Config {
         let defaults = Config::default();
-        let is_hook = |name: &str| raw.hooks.iter().any(|hook| *hook.plugin == name);
+        let is_hook =
+            |name: &str| raw.hooks.iter().filter_map(|hook| hook.plugin.as_ref()).any(|plugin| **plugin == name);
         let plugins: Vec<_> =
             raw.plugins.iter().filter_map(|plugin| self.plugin(plugin, is_hook(&plugin.name), &raw.limits)).collect();
         let names: Vec<&str> = raw.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
@@ -157,12 +158,12 @@ impl Validator<'_, '_> {
 
     fn grants(&self, raw: &RawPlugin) -> Grants {
         let mut grants = Grants { wall_clock: raw.wall_clock.unwrap_or(true), ..Grants::default() };
+        let mut seen = Vec::new();
         for dir in &raw.dirs {
-            if let Some(grant) = self.dir(dir) {
-                if grants.dirs.iter().any(|other| other.guest == grant.guest) {
-                    self.wrong(&dir.guest.place, format!("{:?} is granted twice", grant.guest), "each guest path once");
-                }
-                grants.dirs.push(grant);
+            let host = dir.host.as_ref().and_then(|host| self.host_dir(host));
+            let guest = dir.guest.as_ref().and_then(|guest| self.guest_dir(guest, &mut seen));
+            if let (Some(guest), Some(host), Some(access)) = (guest, host, dir.access) {
+                grants.dirs.push(DirGrant { guest, host, access });
             }
         }
         for (name, value) in &raw.env {
@@ -201,84 +202,95 @@ impl Validator<'_, '_> {
         }
     }
 
-    fn dir(&self, raw: &RawDir) -> Option<DirGrant> {
-        let host = self.base.join(&raw.host.value);
-        let found = match std::fs::metadata(&host) {
-            Ok(found) if found.is_dir() => true,
-            Ok(_) => {
-                self.wrong(
-                    &raw.host.place,
-                    format!("{:?} is not a directory", raw.host.value),
-                    "a directory; grant the one that holds the file",
-                );
-                false
-            }
-            Err(error) => {
-                self.wrong(
-                    &raw.host.place,
-                    format!("{:?}: {}", raw.host.value, cause(&error)),
-                    "a directory that exists, relative to this file",
-                );
-                false
-            }
-        };
-        let guest = guest_path(&raw.guest);
-        if guest.is_none() {
+    fn host_dir(&self, raw: &At<String>) -> Option<PathBuf> {
+        let host = self.base.join(&raw.value);
+        match std::fs::metadata(&host) {
+            Ok(found) if found.is_dir() => return Some(host),
+            Ok(_) => self.wrong(
+                &raw.place,
+                format!("{:?} is not a directory", raw.value),
+                "a directory; grant the one that holds the file",
+            ),
+            Err(error) => self.wrong(
+                &raw.place,
+                format!("{:?}: {}", raw.value, cause(&error)),
+                "a directory that exists, relative to this file",
+            ),
+        }
+        None
+    }
+
+    fn guest_dir(&self, raw: &At<String>, seen: &mut Vec<String>) -> Option<String> {
+        let Some(guest) = guest_path(raw) else {
             self.wrong(
-                &raw.guest.place,
-                format!("{:?} is no guest path", raw.guest.value),
+                &raw.place,
+                format!("{:?} is no guest path", raw.value),
                 "an absolute path without `..`, for example \"/work\", or \".\"",
             );
+            return None;
+        };
+        if seen.contains(&guest) {
+            self.wrong(&raw.place, format!("{guest:?} is granted twice"), "each guest path once");
         }
-        found.then_some(())?;
-        Some(DirGrant { guest: guest?, host, access: raw.access })
+        seen.push(guest.clone());
+        Some(guest)
     }
 
     fn hooks(&self, raw: &[RawHook], plugins: &[&str]) -> Vec<HookConfig> {
         let mut first: HashMap<&str, usize> = HashMap::new();
         for hook in raw {
-            let name = hook.plugin.as_str();
-            if !plugins.contains(&name) {
-                let wrong = match nearest(name, plugins.iter().copied()) {
-                    Some(near) => format!("there is no plugin {name:?}; did you mean {near:?}?"),
-                    None => format!("there is no plugin {name:?}"),
-                };
-                self.wrong(&hook.plugin.place, wrong, "the name of a [plugins.NAME] table");
-            }
-            if let Some(line) = first.insert(name, hook.plugin.place.line) {
-                self.wrong(
-                    &hook.plugin.place,
-                    format!("{name:?} is listed already in line {line}"),
-                    "each plugin once; one plugin's hooks run at one place in the order",
-                );
+            if let Some(plugin) = &hook.plugin {
+                self.hook_plugin(plugin, plugins, &mut first);
             }
             for tool in hook.tools.iter().flatten() {
                 self.name(tool, "a tool's name");
             }
         }
         raw.iter()
-            .map(|hook| HookConfig {
-                plugin: hook.plugin.value.clone(),
-                on_error: hook.on_error.unwrap_or_default(),
-                tools: hook.tools.as_ref().map(|all| all.iter().map(|tool| tool.value.clone()).collect()),
+            .filter_map(|hook| {
+                Some(HookConfig {
+                    plugin: hook.plugin.as_ref()?.value.clone(),
+                    on_error: hook.on_error.unwrap_or_default(),
+                    tools: hook.tools.as_ref().map(|all| all.iter().map(|tool| tool.value.clone()).collect()),
+                })
             })
             .collect()
+    }
+
+    fn hook_plugin<'p>(&self, plugin: &'p At<String>, plugins: &[&str], first: &mut HashMap<&'p str, usize>) {
+        let name = plugin.as_str();
+        if !plugins.contains(&name) {
+            let wrong = match nearest(name, plugins.iter().copied()) {
+                Some(near) => format!("there is no plugin {name:?}; did you mean {near:?}?"),
+                None => format!("there is no plugin {name:?}"),
+            };
+            self.wrong(&plugin.place, wrong, "the name of a [plugins.NAME] table");
+        }
+        if let Some(line) = first.insert(name, plugin.place.line) {
+            self.wrong(
+                &plugin.place,
+                format!("{name:?} is listed already in line {line}"),
+                "each plugin once; one plugin's hooks run at one place in the order",
+            );
+        }
     }
 
     /// Native code is loaded from the cache: a plugin that could write there would leave the sandbox.
     fn cache_out_of_reach(&self, cache: &Path, written: Option<&At<String>>, plugins: &[RawPlugin]) {
         let cache = resolved(cache);
-        for dir in plugins.iter().flat_map(|plugin| &plugin.dirs) {
-            let host = resolved(&self.base.join(&dir.host.value));
-            if dir.access == DirAccess::ReadWrite && (cache.starts_with(&host) || host.starts_with(&cache)) {
-                let place = written.map_or(&dir.host.place, |written| &written.place);
+        let writable = plugins.iter().flat_map(|plugin| &plugin.dirs);
+        let writable = writable.filter(|dir| dir.access == Some(DirAccess::ReadWrite));
+        for granted in writable.filter_map(|dir| dir.host.as_ref()) {
+            let host = resolved(&self.base.join(&granted.value));
+            if cache.starts_with(&host) || host.starts_with(&cache) {
+                let place = written.map_or(&granted.place, |written| &written.place);
                 self.wrong(
                     place,
                     format!(
                         "{} can be written to through {} (line {}), and compiled code is loaded from there",
                         cache.display(),
-                        dir.host.place.key,
-                        dir.host.place.line
+                        granted.place.key,
+                        granted.place.line
                     ),
                     "a `cache-dir` outside of every directory granted read-write",
                 );

@@ -133,7 +133,8 @@ pub enum Event {
         /// Why, for programs.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
-        /// From start to end, in milliseconds.
+        /// From start to end, in milliseconds; with three decimal places on the wire.
+        #[serde(serialize_with = "microseconds")]
         duration_ms: f64,
         /// What it cost.
         metrics: Metrics,
@@ -181,4 +182,34 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+}
+
+/// Milliseconds with three decimal places: more is noise of the clock and of binary fractions.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn microseconds<S: Serializer>(ms: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((ms * 1_000.0).round() / 1_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn durations_have_three_decimal_places() {
+        let duration = |duration_ms: f64| {
+            let event = Event::ToolExecutionEnd {
+                position: 0,
+                tool_call_id: "c".into(),
+                tool_name: "t".into(),
+                result: Arc::default(),
+                is_error: false,
+                error: None,
+                duration_ms,
+                metrics: Metrics::default(),
+            };
+            serde_json::to_value(event).unwrap()["durationMs"].to_string()
+        };
+        assert_eq!([0.985_229_999_999_999_9, 12.0, 0.000_4].map(duration), ["0.985", "12.0", "0.0"]);
+    }
 }

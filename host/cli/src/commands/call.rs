@@ -1,6 +1,7 @@
-//! `toolgate call`: one call, its text on standard output.
+//! `toolgate call`: one call, its text on standard output; of the tools of toolgate.toml, or of a component alone.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use toolgate::config::Config;
@@ -18,31 +19,64 @@ use crate::view::{Screen, lines};
 use crate::{cancel, input, output, setup};
 
 pub fn run(shared: &Shared, args: Call, screen: Screen) -> Result<Exit, Failure> {
-    let config = setup::config(shared)?;
-    let arguments = match args.arguments.as_str() {
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    let (component, tool, arguments) = parse(&words)?;
+    if let Some(other) = args.approve.approve.iter().find(|approved| *approved != tool) {
+        return Err(Failure::usage(format!("--approve {other}: only {tool} is called here")));
+    }
+    let config = setup::config_or_component(shared, component)?;
+    let arguments = match arguments {
         "-" => input::stdin_text()?,
         text => text.to_owned(),
     };
     let arguments = Json::parse(arguments).map_err(|error| Failure::usage(format!("the arguments are {error}")))?;
     let runtime = setup::small_runtime()?;
     let (out, writer) = output::open();
-    let done = runtime.block_on(call(&config, &args, arguments, screen, out));
+    let done = runtime.block_on(call(&config, &args, tool, arguments, screen, out));
     runtime.shutdown_background();
     writer.finish();
     done
 }
 
-async fn call(config: &Config, args: &Call, arguments: Json, screen: Screen, out: Out) -> Result<Exit, Failure> {
+/// `[FILE.wasm] TOOL [JSON]`. No tool's name has a dot in it.
+fn parse<'a>(words: &[&'a str]) -> Result<(Option<&'a Path>, &'a str, &'a str), Failure> {
+    let is_component = |word: &str| Path::new(word).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("wasm"));
+    let (component, words) = match words {
+        [file, rest @ ..] if is_component(file) => (Some(Path::new(*file)), rest),
+        all => (None, all),
+    };
+    match *words {
+        [tool] => Ok((component, tool, "{}")),
+        [tool, arguments] => Ok((component, tool, arguments)),
+        [] => {
+            let file = component.unwrap_or(Path::new("FILE.wasm")).display();
+            Err(Failure::usage(format!("which tool of {file}? `toolgate tools {file}` lists them")))
+        }
+        [_, _, ref more @ ..] => Err(Failure::usage(format!(
+            "{:?} is one word too many; put the arguments into quotes: toolgate call [FILE.wasm] TOOL '{{\"key\": \"value\"}}'",
+            more.join(" ")
+        ))),
+    }
+}
+
+async fn call(
+    config: &Config,
+    args: &Call,
+    tool: &str,
+    arguments: Json,
+    screen: Screen,
+    out: Out,
+) -> Result<Exit, Failure> {
     let cancel = cancel::on_ctrl_c();
     let approver = Arc::new(CommandLine::new(&args.approve, screen.clone()));
     let host = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(Exit::Cancelled),
-        host = setup::host_for(&args.tool, config, approver) => host?,
+        host = setup::host_for(tool, config, approver) => host?,
     };
-    let message = AssistantMessage::of_calls([ToolCall::new("call-1", args.tool.as_str(), arguments)]);
+    let message = AssistantMessage::of_calls([ToolCall::new("call-1", tool, arguments)]);
     // The operator calls what is there, whatever a conversation would have unlocked.
-    let mut batch = Batch::new(message).cancel(cancel.clone()).active(ActiveTools::only([args.tool.as_str()]));
+    let mut batch = Batch::new(message).cancel(cancel.clone()).active(ActiveTools::only([tool]));
     if std::io::stderr().is_terminal() {
         let progress: Arc<dyn EventSink> = Arc::new(Progress::new(screen));
         batch = batch.sink(progress);

@@ -40,7 +40,7 @@ pub fn run(shared: &Shared, args: &Compile) -> Result<Exit, Failure> {
                     file: plugin.file.display().to_string(),
                     tools: loaded.tools.len(),
                     hooks: loaded.hook.is_some(),
-                    duration_ms: started.elapsed().as_secs_f64() * 1_000.0,
+                    duration_ms: (started.elapsed().as_secs_f64() * 1_000_000.0).round() / 1_000.0,
                 };
                 match args.output {
                     Output::Json => out.json(&line).map_err(Failure::load)?,

@@ -38,6 +38,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         () = cancel.cancelled() => return Ok(Exit::Cancelled),
         host = setup::host(config, Some(approver)) => host?,
     };
+    setup::check_approved(&args.approve, &host)?;
     let mut messages = input::messages(&args.file)?;
     let mut records = Records::open(&args.record)?;
     let watcher = Watcher::new(args.output, screen, out.clone());
@@ -74,6 +75,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         }
     }
     if cancel.is_cancelled() {
+        watcher.cancelled();
         return Ok(Exit::Cancelled);
     }
     if let Some(records) = records.filter(|_| !out.closed()) {
@@ -133,6 +135,13 @@ impl Watcher {
     fn begin(&self, turn: usize) {
         if let (Self::People(watch), 2..) = (self, turn) {
             watch.turn(turn);
+        }
+    }
+
+    fn cancelled(&self) {
+        // Programs read the exit code.
+        if let Self::People(watch) = self {
+            watch.cancelled();
         }
     }
 

@@ -23,7 +23,7 @@ struct Line<'a> {
 }
 
 pub fn run(shared: &Shared, args: &Tools) -> Result<Exit, Failure> {
-    let config = setup::config(shared)?;
+    let config = setup::config_or_component(shared, args.file.as_deref())?;
     let runtime = setup::small_runtime()?;
     let (out, writer) = output::open();
     let host = runtime.block_on(setup::host(&config, None))?;

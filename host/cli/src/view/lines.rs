@@ -1,7 +1,7 @@
 //! Words for calls and results, in a bounded number of bounded lines.
 
 use serde_json::Value;
-use toolgate::model::{Content, ErrorInfo, Json, ResourceBody, ToolResult};
+use toolgate::model::{Content, ErrorInfo, ErrorKind, Json, ResourceBody, ToolResult};
 
 use super::Paint;
 use super::outcome::Outcome;
@@ -92,7 +92,14 @@ pub fn settled(
     let most = if is_error { ERROR_LINES } else { RESULT_LINES };
     let (mut left, mut hidden) = (most, 0);
     for content in &result.content {
-        let text = block(content);
+        let mut text = block(content);
+        if is_error
+            && error.is_some_and(|error| error.kind == ErrorKind::InvalidArguments)
+            && let Some(end) = text.find("\n\nReceived arguments:\n")
+        {
+            // The headline shows them.
+            text.truncate(end);
+        }
         for line in clean_lines(&text) {
             if left == 0 {
                 hidden += 1;
@@ -131,7 +138,7 @@ fn notes(error: &ErrorInfo) -> impl Iterator<Item = String> + '_ {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use toolgate::model::{ErrorKind, Stage};
+    use toolgate::model::Stage;
 
     #[test]
     fn a_call_is_one_line_whatever_its_arguments() {
@@ -167,6 +174,16 @@ mod tests {
             shown,
             "⊘ write  blocked  0.5 ms\n  not here\n  by hook gate\n  hint: allow it in ␛[1mtoolgate.toml"
         );
+    }
+
+    #[test]
+    fn refused_arguments_are_not_repeated() {
+        let text = "Validation failed for tool \"w\":\n  - n: wrong\n\nReceived arguments:\n{\n  \"n\": 1\n}";
+        let error = |kind| ErrorInfo::new(kind, Stage::Prepare);
+        let shown = |kind| settled(Paint::plain(80), "w", &ToolResult::error(text), true, Some(&error(kind)), 1.0);
+        let refused = shown(ErrorKind::InvalidArguments);
+        assert!(refused.ends_with("\n    - n: wrong"), "{refused}");
+        assert!(shown(ErrorKind::ToolFailed).ends_with("}"));
     }
 
     #[test]

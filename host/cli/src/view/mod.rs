@@ -1,9 +1,10 @@
 //! What people see: `text` makes foreign text harmless, `lines` words an event, `outcome` colours it, `watch` is the
-//! sink that shows running calls.
+//! sink that shows running calls, `waits` knows what of the time was a person's.
 
 pub mod lines;
 pub mod outcome;
 pub mod text;
+mod waits;
 pub mod watch;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -13,12 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::Style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::terminal;
+use waits::Waits;
+
 /// The terminal below the last line: bars of running calls, which anything printed goes above. Nothing is drawn before
 /// [`Screen::draw`]. Cheap to clone.
 #[derive(Clone)]
 pub struct Screen {
     bars: MultiProgress,
     on_stderr: Arc<AtomicBool>,
+    /// The time that calls have waited for a person.
+    pub waits: Waits,
 }
 
 /// While it lives nothing is drawn.
@@ -26,11 +32,13 @@ pub struct Paused<'a>(&'a Screen);
 
 impl Screen {
     pub fn new() -> Self {
-        Self { bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()), on_stderr: Arc::default() }
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        Self { bars, on_stderr: Arc::default(), waits: Waits::default() }
     }
 
     /// Draws on standard output from here on.
     pub fn draw(&self) {
+        terminal::echo_off();
         let stderr = self.on_stderr.load(Ordering::Relaxed);
         self.bars.set_draw_target(if stderr { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::stdout() });
     }
@@ -72,6 +80,7 @@ impl Screen {
         }
         let _ = self.bars.clear();
         self.bars.set_draw_target(ProgressDrawTarget::hidden());
+        terminal::echo_on();
         Some(Paused(self))
     }
 }

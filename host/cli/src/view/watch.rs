@@ -75,6 +75,11 @@ impl Watch {
         self.print(&self.paint.dim(format!("── turn {number}")));
     }
 
+    /// The very last line after Ctrl-C.
+    pub fn cancelled(&self) {
+        self.print(&self.paint.style(Outcome::Aborted.style(), "cancelled by Ctrl-C"));
+    }
+
     /// The last line: what there was, in which time.
     pub fn summary(&self, started: Instant, terminate: bool) {
         let counts = std::mem::take(&mut self.state().counts);
@@ -89,10 +94,23 @@ impl Watch {
         if line.is_empty() {
             line.push_str("no calls");
         }
-        let time = duration(Duration::as_secs_f64(&started.elapsed()) * 1_000.0);
+        let time = duration(millis(started.elapsed()));
+        let waited = match &self.show {
+            Show::Live(screen) => screen.waits.take_total(),
+            Show::Lines(_) => Duration::ZERO,
+        };
+        let asking = if waited.is_zero() {
+            String::new()
+        } else {
+            format!(", a question open for {}", duration(millis(waited)))
+        };
         let stop = if terminate { ", the run may stop here" } else { "" };
-        self.print(&format!("{line}{}", self.paint.dim(format!(" in {time}{stop}"))));
+        self.print(&format!("{line}{}", self.paint.dim(format!(" in {time}{asking}{stop}"))));
     }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
 }
 
 impl State {
@@ -160,7 +178,12 @@ impl EventSink for Watch {
                 if *replayed {
                     call.insert_str(0, "(from the journal) ");
                 }
-                self.print(&lines::settled(self.paint, &call, result, *is_error, error.as_ref(), *duration_ms));
+                let waited = match &self.show {
+                    Show::Live(screen) => millis(screen.waits.take(tool_call_id)),
+                    Show::Lines(_) => 0.0,
+                };
+                let duration_ms = (duration_ms - waited).max(0.0);
+                self.print(&lines::settled(self.paint, &call, result, *is_error, error.as_ref(), duration_ms));
             }
             Event::HookSkipped { tool_name, hook, message, .. } => {
                 self.note('!', &format!("hook {hook} failed on {tool_name} and was skipped: {message}"));
