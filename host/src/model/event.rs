@@ -204,6 +204,7 @@ mod tests {
                 tool_name: "t".into(),
                 result: Arc::default(),
                 is_error: false,
+                replayed: false,
                 error: None,
                 duration_ms,
                 metrics: Metrics::default(),
