@@ -53,7 +53,9 @@ impl Approver for CommandLine {
             } else {
                 "there is no terminal to ask on"
             };
-            tracing::warn!("a hook asks about {tool}, and {why}: declined; --yes or --approve {tool} answers beforehand");
+            tracing::warn!(
+                "a hook asks about {tool}, and {why}: declined; --yes or --approve {tool} answers beforehand"
+            );
             return Approval::Declined { reason: Some("nobody was there to answer".into()) };
         };
         let _paused = self.screen.pause();

@@ -149,8 +149,7 @@ fn default_cache_dir() -> Option<PathBuf> {
 impl Config {
     /// Reads and checks a file. Relative paths in it are relative to the file.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| ConfigError::of_file(file, cause(&error)))?;
+        let text = std::fs::read_to_string(file).map_err(|error| ConfigError::of_file(file, cause(&error)))?;
         Self::parse(file, &text, &|name| std::env::var_os(name))
     }
 

@@ -26,7 +26,8 @@ pub(super) struct Validator<'s, 'a> {
 impl Validator<'_, '_> {
     pub fn config(&self, raw: RawConfig) -> Config {
         let defaults = Config::default();
-        let is_hook = |name: &str| raw.hooks.iter().filter_map(|hook| hook.plugin.as_ref()).any(|plugin| **plugin == name);
+        let is_hook =
+            |name: &str| raw.hooks.iter().filter_map(|hook| hook.plugin.as_ref()).any(|plugin| **plugin == name);
         let plugins: Vec<_> =
             raw.plugins.iter().filter_map(|plugin| self.plugin(plugin, is_hook(&plugin.name), &raw.limits)).collect();
         let names: Vec<&str> = raw.plugins.iter().map(|plugin| plugin.name.as_str()).collect();

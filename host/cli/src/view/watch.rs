@@ -99,8 +99,11 @@ impl Watch {
             Show::Live(screen) => screen.waits.take_total(),
             Show::Lines(_) => Duration::ZERO,
         };
-        let asking =
-            if waited.is_zero() { String::new() } else { format!(", a question open for {}", duration(millis(waited))) };
+        let asking = if waited.is_zero() {
+            String::new()
+        } else {
+            format!(", a question open for {}", duration(millis(waited)))
+        };
         let stop = if terminate { ", the run may stop here" } else { "" };
         self.print(&format!("{line}{}", self.paint.dim(format!(" in {time}{asking}{stop}"))));
     }
