@@ -89,6 +89,36 @@ pub struct Run {
 
     #[command(flatten)]
     pub approve: Approve,
+
+    #[command(flatten)]
+    pub record: Record,
+}
+
+/// How a run is recorded.
+#[derive(clap::Args)]
+pub struct Record {
+    /// Record what was done in this file, so that a run that was killed can be resumed
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+
+    /// Go on where the journal ends; the messages must be the same
+    #[arg(long, requires = "journal")]
+    pub resume: bool,
+
+    /// When records are forced to the disk
+    #[arg(long, value_enum, default_value = "always", requires = "journal")]
+    pub fsync: Fsync,
+}
+
+/// When records are forced to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fsync {
+    /// Each before the run goes on
+    Always,
+    /// After each message
+    Batch,
+    /// When the system likes to
+    Never,
 }
 
 #[derive(clap::Args)]

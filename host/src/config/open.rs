@@ -65,6 +65,7 @@ impl Config {
             .grace(self.grace)
             .approval_timeout(self.approval_timeout)
             .sink_timeout(self.sink_timeout)
+            .key_timeout(self.key_wait)
             .hook_order(self.hooks.iter().map(|hook| hook.plugin.as_str()))
     }
 

@@ -157,7 +157,9 @@ impl EventSink for Watch {
                     bar.set_message(format!("{call} · {progress}"));
                 }
             }
-            Event::ToolExecutionEnd { tool_call_id, tool_name, result, is_error, error, duration_ms, .. } => {
+            Event::ToolExecutionEnd {
+                tool_call_id, tool_name, result, is_error, error, duration_ms, replayed, ..
+            } => {
                 let settled = {
                     let mut state = self.state();
                     let outcome = Outcome::of(*is_error, error.as_ref());
@@ -172,7 +174,10 @@ impl EventSink for Watch {
                     }
                     settled
                 };
-                let call = settled.map_or_else(|| clean_line(tool_name), |settled| settled.call);
+                let mut call = settled.map_or_else(|| clean_line(tool_name), |settled| settled.call);
+                if *replayed {
+                    call.insert_str(0, "(from the journal) ");
+                }
                 let waited = match &self.show {
                     Show::Live(screen) => millis(screen.waits.take(tool_call_id)),
                     Show::Lines(_) => 0.0,
