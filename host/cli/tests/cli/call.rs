@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{PLUGINS, Workspace};
+use crate::support::{PLUGINS, Workspace, component};
 
 #[test]
 fn the_answer_is_printed_and_nothing_else() {
@@ -64,4 +64,41 @@ fn what_guests_log_goes_to_standard_error_if_asked_for() {
     assert!(!quiet.err.contains("hello from inside"), "{}", quiet.err);
     let loud = workspace.run(&["--log", "toolgate::guest=trace", "call", "print", arguments]);
     assert!(loud.err.contains("hello from inside") && !loud.out.contains("hello from inside"), "{}", loud.err);
+}
+
+#[test]
+fn a_component_alone_needs_no_config_and_gets_no_grants() {
+    let workspace = Workspace::bare();
+    let done = workspace.run(&["call", &component("calc"), "calc", r#"{"expression": "6*7"}"#]);
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "42\n", ""));
+    let done = workspace.run(&["call", &component("fs"), "ls", r#"{"path": "/"}"#, "--output", "json"]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    let done = workspace.run_with(&["call", &component("calc"), "calc", "-"], r#"{"expression": "1"}"#);
+    assert_eq!((done.code, done.out.as_str()), (0, "1\n"), "{}", done.err);
+    assert_eq!(std::fs::read_dir(workspace.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_component_alone_does_not_read_the_config() {
+    let workspace = Workspace::new("nonsense");
+    let file = component("calc");
+    assert_eq!(workspace.run(&["call", &file, "calc", r#"{"expression": "1"}"#]).out, "1\n");
+    let done = workspace.run(&["--config", "toolgate.toml", "call", &file, "calc"]);
+    assert_eq!((done.code, done.err.contains("is loaded without --config")), (2, true), "{}", done.err);
+}
+
+#[test]
+fn a_call_that_is_not_well_put_says_what_to_type() {
+    let workspace = Workspace::new(PLUGINS);
+    let file = component("calc");
+    for (args, said) in [
+        (&[file.as_str()][..], format!("which tool of {file}? `toolgate tools {file}` lists them")),
+        (&[&file, "clac"], r#"there is no tool "clac"; there are: calc"#.into()),
+        (&["gone.wasm", "calc"], "gone.wasm: not found".into()),
+        (&["calc", "{expression:", "1}"], r#""1}" is one word too many; put the arguments into quotes"#.into()),
+        (&["calc", "{}", "--approve", "other"], "--approve other: only calc is called here".into()),
+    ] {
+        let done = workspace.run(&[&["call"], args].concat());
+        assert_eq!((done.code, done.err.contains(&said)), (2, true), "{}", done.err);
+    }
 }

@@ -25,6 +25,24 @@ fn a_missing_config_is_named() {
 }
 
 #[test]
+fn without_a_config_one_reads_what_to_put_into_it() {
+    let done = Workspace::bare().run(&["tools"]);
+    assert_eq!(done.code, 2);
+    for part in
+        ["toolgate.toml: not found in this folder; create it or pass --config FILE", "[plugins.NAME]\n", "file = "]
+    {
+        assert!(done.err.contains(part), "{}", done.err);
+    }
+}
+
+#[test]
+fn approving_a_tool_that_is_not_there_is_refused() {
+    let done = Workspace::new(PLUGINS).run_with(&["run", "--approve", "clac"], "[]");
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains(r#"--approve clac: there is no tool "clac"; there are: calc, "#), "{}", done.err);
+}
+
+#[test]
 fn every_plugin_that_does_not_load_is_named() {
     let workspace = Workspace::new(
         "[plugins.a]\nfile = \"a.wasm\"\n[plugins.b]\nfile = \"GUESTS/calc.wasm\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\n",
@@ -78,6 +96,8 @@ fn a_plugin_that_may_rewrite_the_config_is_warned_about() {
 
 #[test]
 fn a_bad_log_level_is_a_usage_error() {
-    let done = Workspace::new("").run(&["--log", "a=b=c", "tools"]);
-    assert_eq!((done.code, done.err.starts_with("error: --log")), (2, true), "{}", done.err);
+    for level in ["a=b=c", "loud", "warn,loud"] {
+        let done = Workspace::new("").run(&["--log", level, "tools"]);
+        assert_eq!((done.code, done.err.starts_with("error: --log")), (2, true), "{}", done.err);
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{PLUGINS, Workspace};
+use crate::support::{PLUGINS, Workspace, component};
 
 #[test]
 fn tools_are_listed_with_their_plugin() {
@@ -25,6 +25,19 @@ fn only_the_tools_that_are_named_are_there() {
     let lines = workspace.run(&["tools", "--output", "json"]).lines();
     let names: Vec<&str> = lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["calc", "echo", "now"]);
+}
+
+#[test]
+fn the_tools_of_a_component_alone_are_listed_without_a_config() {
+    let done = Workspace::bare().run(&["tools", &component("calc")]);
+    assert_eq!((done.code, done.out.starts_with("calc\n  calc ")), (0, true), "{}{}", done.out, done.err);
+}
+
+#[test]
+fn a_config_without_plugins_is_told() {
+    let done = Workspace::new("").run(&["tools"]);
+    assert_eq!((done.code, done.out.as_str()), (0, ""));
+    assert!(done.err.contains("toolgate.toml has no plugins, so there are no tools"), "{}", done.err);
 }
 
 #[test]
@@ -67,4 +80,6 @@ fn help_names_the_exit_codes() {
     let help = Workspace::new("").run(&["run", "--help"]);
     assert_eq!(help.code, 0);
     assert!(help.out.contains("130  cancelled by Ctrl-C") && help.out.contains("turn_end"), "{}", help.out);
+    let help = Workspace::new("").run(&["call", "--help"]).out;
+    assert!(help.contains("toolgate call [OPTIONS] FILE.wasm TOOL [JSON]"), "{help}");
 }

@@ -119,6 +119,17 @@ fn text_for_people_has_no_escape_sequences_when_it_is_piped() {
 }
 
 #[test]
+fn refused_arguments_are_shown_once_to_people() {
+    let call = r#"[{"id": "c1", "name": "calc", "arguments": {"expresion": "1"}}]"#;
+    let workspace = Workspace::new(PLUGINS);
+    let done = workspace.run_with(&["run", "--output", "text"], call);
+    assert!(done.out.contains("required property is missing"), "{}", done.out);
+    assert_eq!(done.out.matches("expresion").count(), 1, "{}", done.out);
+    let text = workspace.run_with(&["run"], call).message("c1")["content"][0]["text"].to_string();
+    assert!(text.contains("Received arguments"), "{text}");
+}
+
+#[test]
 fn a_question_without_a_terminal_is_declined_unless_answered_beforehand() {
     let workspace = Workspace::new(&format!(
         r#"{PLUGINS}

@@ -35,6 +35,11 @@ fn guests() -> &'static Path {
     })
 }
 
+/// A guest's file.
+pub fn component(name: &str) -> String {
+    guests().join(name).with_extension("wasm").to_str().unwrap().to_owned()
+}
+
 pub struct Workspace(TempDir);
 
 /// What a run of the program left.
@@ -45,6 +50,11 @@ pub struct Done {
 }
 
 impl Workspace {
+    /// Without a toolgate.toml.
+    pub fn bare() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
     /// With a toolgate.toml in which `GUESTS` stands for the directory of the components.
     pub fn new(config: &str) -> Self {
         let dir = TempDir::new().unwrap();
@@ -66,6 +76,7 @@ impl Workspace {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").env("RUST_BACKTRACE", "0");
+        command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
         command
     }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::support::{PLUGINS, Workspace, interrupt};
 
@@ -56,7 +56,11 @@ impl Terminal {
     }
 
     fn wait_for(&mut self, text: &str) {
-        while !self.seen.contains(text) {
+        self.wait_for_nth(text, 1);
+    }
+
+    fn wait_for_nth(&mut self, text: &str, times: usize) {
+        while self.seen.matches(text).count() < times {
             assert!(self.read(), "{text:?} did not appear in {:?}", self.seen);
         }
     }
@@ -68,6 +72,8 @@ impl Terminal {
     /// Everything that was shown, and the exit code.
     fn end(mut self) -> (String, i32) {
         let code = self.child.wait().unwrap().code().unwrap();
+        let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+        assert!(modes.contains(LocalModes::ECHO), "the terminal is left without echo");
         while let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(200)) {
             self.seen.push_str(&String::from_utf8_lossy(&bytes));
         }
@@ -101,7 +107,7 @@ fn a_person_is_asked_and_one_answer_may_hold_for_all_calls() {
     terminal.type_line("a");
     let (seen, code) = terminal.end();
     assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("Sure␛[2J?") && seen.contains("2 ok"), "{seen}");
+    assert!(seen.contains("Sure␛[2J?") && seen.contains("2 ok") && seen.contains(", a question open for "), "{seen}");
     assert_eq!(seen.matches("or say why not: ").count(), 1);
     assert!(!seen.contains("\x1b[2J") && !seen.contains("\x1b[31m\""), "{seen:?}");
 }
@@ -125,7 +131,8 @@ fn ctrl_c_at_a_question_cancels() {
     interrupt(&terminal.child);
     let (seen, code) = terminal.end();
     assert_eq!(code, 130, "{seen}");
-    assert!(seen.contains("2 aborted"), "{seen}");
+    assert!(seen.contains("2 aborted") && seen.ends_with("cancelled by Ctrl-C\x1b[0m\r\n"), "{seen:?}");
+    assert!(seen.contains("or say why not: \r\n"), "what comes next has a line of its own: {seen:?}");
 }
 
 #[test]
@@ -141,4 +148,43 @@ fn running_calls_are_shown_with_their_progress_and_colours() {
     // The spinner and the call it stands for, before the call has ended.
     let running = seen.find("sleep ms=700").unwrap();
     assert!(running < seen.find("✓").unwrap(), "{seen:?}");
+}
+
+#[test]
+fn what_is_typed_before_a_question_is_neither_shown_nor_an_answer_to_it() {
+    let workspace = asking();
+    let sleep = r#"[{"id": "s", "name": "sleep", "arguments": {"ms": 1500}}]"#;
+    let echo = r#"[{"id": "e", "name": "echo", "arguments": {}}]"#;
+    workspace.write("turns.json", &[sleep, echo, sleep, echo].join("\n"));
+    let mut terminal = Terminal::open(workspace.command(&["run", "turns.json"]));
+    terminal.wait_for("sleep ms=1500");
+    terminal.type_line("y");
+    terminal.wait_for("or say why not: ");
+    terminal.type_line("not this one");
+    // Now somebody has read from the terminal before.
+    terminal.wait_for("turn 3");
+    let before = terminal.seen.matches("sleep ms=1500").count();
+    terminal.wait_for_nth("sleep ms=1500", before + 1);
+    write!(terminal.keyboard, "typed\nahead").unwrap();
+    terminal.wait_for_nth("or say why not: ", 2);
+    terminal.type_line("y");
+    let (seen, code) = terminal.end();
+    assert_eq!(code, 1, "{seen}");
+    assert!(seen.contains("Tool execution was declined: not this one"), "{seen}");
+    let last = seen.rsplit("turn 4").next().unwrap();
+    assert!(last.contains("1 ok in"), "{seen}");
+    assert!(!seen.contains("typed") && !seen.contains("ahead"), "{seen}");
+}
+
+#[test]
+fn a_terminal_as_the_input_is_asked_for_messages_and_for_nothing_else() {
+    let workspace = asking();
+    let mut terminal = Terminal::open(workspace.command(&["run"]));
+    terminal.wait_for("Reading from the terminal: messages");
+    terminal.type_line(r#"[{"id": "e", "name": "echo", "arguments": {}}]"#);
+    terminal.wait_for("1 blocked in");
+    terminal.keyboard.write_all(b"\x04").unwrap();
+    let (seen, code) = terminal.end();
+    assert_eq!(code, 1, "{seen}");
+    assert!(seen.contains("the terminal is read for messages") && !seen.contains("or say why not"), "{seen}");
 }
