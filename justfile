@@ -19,6 +19,10 @@ guests *PACKAGES:
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}
 
+# check the recorded validation rows, or those of a file
+validation *FILE:
+    cargo run --quiet --bin validation -- {{FILE}}
+
 # format, lint, licences
 check:
     cargo fmt --check

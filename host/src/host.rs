@@ -10,9 +10,9 @@ use crate::model::ExecutionMode;
 use crate::pipeline::batch::{self, Run, Settings};
 use crate::pipeline::keys::Keys;
 use crate::pipeline::sinks::Sinks;
-use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, LogSink, TracingLogs};
+use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs};
 use crate::registry::{Plugin, Registry, RegistryError, Snapshot};
-use crate::state::{Scope, StateStore};
+use crate::state::StateStore;
 
 /// Runs batches of tool calls on the plugins it holds. Cheap to clone; all clones are one host.
 #[derive(Clone)]
@@ -86,24 +86,27 @@ impl Host {
     ///
     /// Outside a tokio runtime with time enabled.
     pub async fn run(&self, batch: Batch) -> BatchOutcome {
-        let Batch { message, turn, conversation, cancel, sinks, mode, active } = batch;
+        let Batch { message, turn, conversation, cancel, sinks, mode, active, earlier } = batch;
         let host = &*self.0;
+        let conversation = conversation.unwrap_or_else(|| DEFAULT_CONVERSATION.into());
         let mut own_turn = None;
         let turn = turn.unwrap_or_else(|| {
             let number = host.batches.fetch_add(1, Ordering::Relaxed);
             let name: Arc<str> = format!("toolgate-batch-{number}").into();
-            own_turn = Some(OwnTurn { state: host.state.clone(), name: name.clone() });
+            let (state, conversation) = (host.state.clone(), conversation.clone());
+            own_turn = Some(OwnTurn { state, conversation, turn: name.clone() });
             name
         });
         let info = BatchInfo {
             size: u32::try_from(message.calls.len()).unwrap_or(u32::MAX),
             turn,
-            conversation: conversation.unwrap_or_else(|| "default".into()),
+            conversation,
             message: message.raw.clone(),
         };
         let run = Run {
             registry: host.registry.snapshot(),
             active,
+            earlier,
             sinks: Arc::new(Sinks::new(sinks, host.settings.sink_timeout)),
             cancel,
             info: Arc::new(info),
@@ -126,12 +129,13 @@ impl Default for Host {
 /// A turn that nobody named: its state ends with its batch, also with one that is dropped.
 struct OwnTurn {
     state: Arc<StateStore>,
-    name: Arc<str>,
+    conversation: Arc<str>,
+    turn: Arc<str>,
 }
 
 impl Drop for OwnTurn {
     fn drop(&mut self) {
-        self.state.end(Scope::Turn, &self.name);
+        self.state.end_turn(&self.conversation, &self.turn);
     }
 }
 

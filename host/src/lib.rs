@@ -6,6 +6,7 @@
 pub mod component;
 pub mod config;
 mod host;
+pub mod journal;
 pub mod model;
 pub mod pipeline;
 pub mod registry;

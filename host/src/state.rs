@@ -51,11 +51,27 @@ struct Space {
     bytes: usize,
 }
 
+/// A conversation, and in it a turn; of a conversation's own state the turn is empty.
+type Name = (Arc<str>, Arc<str>);
+
 #[derive(Default)]
 struct Spaces {
-    by_name: HashMap<Arc<str>, HashMap<Arc<str>, Space>>,
+    by_name: HashMap<Name, HashMap<Arc<str>, Space>>,
     /// Least recently created first.
-    order: VecDeque<Arc<str>>,
+    order: VecDeque<Name>,
+}
+
+impl Spaces {
+    fn forget(&mut self, over: &Name) {
+        if self.by_name.remove(over).is_some() {
+            self.order.retain(|name| name != over);
+        }
+    }
+
+    fn forget_conversation(&mut self, conversation: &str) {
+        self.by_name.retain(|(of, _), _| &**of != conversation);
+        self.order.retain(|(of, _)| &**of != conversation);
+    }
 }
 
 /// All state of one host. Cheap to share behind an `Arc`.
@@ -67,21 +83,21 @@ pub struct StateStore {
 
 impl StateStore {
     fn with<R>(&self, at: &StateKey<'_>, f: impl FnOnce(&mut Space) -> R) -> R {
-        let spaces = match at.scope {
-            Scope::Turn => &self.turns,
-            Scope::Conversation => &self.conversations,
+        let (spaces, name) = match at.scope {
+            Scope::Turn => (&self.turns, (at.conversation.clone(), at.turn.clone())),
+            Scope::Conversation => (&self.conversations, (at.conversation.clone(), Arc::default())),
         };
         // A panic while the lock is held leaves plain data that is still usable.
         let mut spaces = spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if !spaces.by_name.contains_key(at.name) {
+        if !spaces.by_name.contains_key(&name) {
             if spaces.order.len() >= MAX_SCOPES
                 && let Some(oldest) = spaces.order.pop_front()
             {
                 spaces.by_name.remove(&oldest);
             }
-            spaces.order.push_back(at.name.clone());
+            spaces.order.push_back(name.clone());
         }
-        f(spaces.by_name.entry(at.name.clone()).or_default().entry(at.plugin.clone()).or_default())
+        f(spaces.by_name.entry(name).or_default().entry(at.plugin.clone()).or_default())
     }
 
     /// A copy of the value.
@@ -123,15 +139,16 @@ impl StateStore {
         })
     }
 
-    /// Ends a turn or a conversation: its state is forgotten.
-    pub fn end(&self, scope: Scope, name: &str) {
-        let spaces = match scope {
-            Scope::Turn => &self.turns,
-            Scope::Conversation => &self.conversations,
-        };
-        let mut spaces = spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if spaces.by_name.remove(name).is_some() {
-            spaces.order.retain(|kept| &**kept != name);
+    /// Ends a turn of a conversation: its state is forgotten.
+    pub fn end_turn(&self, conversation: &str, turn: &str) {
+        let over = (conversation.into(), turn.into());
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).forget(&over);
+    }
+
+    /// Ends a conversation and all its turns: their state is forgotten.
+    pub fn end_conversation(&self, conversation: &str) {
+        for spaces in [&self.turns, &self.conversations] {
+            spaces.lock().unwrap_or_else(PoisonError::into_inner).forget_conversation(conversation);
         }
     }
 }
@@ -157,8 +174,10 @@ impl Space {
 pub struct StateKey<'a> {
     /// How long it lives.
     pub scope: Scope,
-    /// The name of the turn or conversation.
-    pub name: &'a Arc<str>,
+    /// The conversation.
+    pub conversation: &'a Arc<str>,
+    /// The turn: two conversations may use one name for theirs. Not looked at for the conversation's own state.
+    pub turn: &'a Arc<str>,
     /// The plugin; nobody else sees it.
     pub plugin: &'a Arc<str>,
 }
@@ -173,26 +192,43 @@ mod tests {
     #[test]
     fn counts_and_forgets_per_plugin_and_scope() {
         let store = StateStore::default();
-        let (turn, a, b): (Arc<str>, Arc<str>, Arc<str>) = ("t1".into(), "a".into(), "b".into());
-        let at = |plugin| StateKey { scope: Scope::Turn, name: &turn, plugin };
+        let [conversation, turn, a, b]: [Arc<str>; 4] = ["k".into(), "t1".into(), "a".into(), "b".into()];
+        let at = |plugin| StateKey { scope: Scope::Turn, conversation: &conversation, turn: &turn, plugin };
         assert_eq!(store.add(&at(&a), "n", 1.0, LIMITS), Ok(1.0));
         assert_eq!(store.add(&at(&a), "n", 1.5, LIMITS), Ok(2.5));
         assert_eq!(store.add(&at(&b), "n", 1.0, LIMITS), Ok(1.0));
-        store.end(Scope::Turn, "t1");
+        store.end_turn("k", "t1");
         assert_eq!(store.get(&at(&a), "n"), None);
+    }
+
+    #[test]
+    fn turns_belong_to_their_conversation_and_end_with_it() {
+        let store = StateStore::default();
+        let [one, two, turn, plugin]: [Arc<str>; 4] = ["one".into(), "two".into(), "t".into(), "p".into()];
+        let at = |scope, conversation| StateKey { scope, conversation, turn: &turn, plugin: &plugin };
+        let add = |scope, conversation| store.add(&at(scope, conversation), "n", 1.0, LIMITS);
+        for scope in [Scope::Turn, Scope::Conversation] {
+            assert_eq!([add(scope, &one), add(scope, &one), add(scope, &two)], [Ok(1.0), Ok(2.0), Ok(1.0)]);
+        }
+        store.end_turn("one", "t");
+        assert_eq!([add(Scope::Turn, &one), add(Scope::Turn, &two)], [Ok(1.0), Ok(2.0)]);
+        assert_eq!(add(Scope::Conversation, &one), Ok(3.0));
+        store.end_conversation("one");
+        assert_eq!([add(Scope::Turn, &one), add(Scope::Turn, &two)], [Ok(1.0), Ok(3.0)]);
+        assert_eq!([add(Scope::Conversation, &one), add(Scope::Conversation, &two)], [Ok(1.0), Ok(2.0)]);
     }
 
     #[test]
     fn refuses_what_is_over_a_limit_and_keeps_what_was() {
         let store = StateStore::default();
-        let (turn, a): (Arc<str>, Arc<str>) = ("t1".into(), "a".into());
-        let at = StateKey { scope: Scope::Turn, name: &turn, plugin: &a };
+        let [conversation, turn, a]: [Arc<str>; 3] = ["k".into(), "t1".into(), "a".into()];
+        let at = StateKey { scope: Scope::Turn, conversation: &conversation, turn: &turn, plugin: &a };
         store.set(&at, "x", vec![b'x'; 10], LIMITS).unwrap();
         assert_eq!(store.set(&at, "x", vec![0; 20], LIMITS), Err(StateError::Bytes(20)));
         store.set(&at, "y", vec![0; 8], LIMITS).unwrap();
         assert_eq!(store.set(&at, "z", vec![], LIMITS), Err(StateError::Keys(2)));
         assert_eq!(store.add(&at, "x", 1.0, LIMITS), Err(StateError::NotANumber("x".into())));
-        assert_eq!(store.add(&at, "y", f64::INFINITY, LIMITS).is_err(), true);
+        assert_eq!(store.add(&at, "z", f64::INFINITY, LIMITS), Err(StateError::NotFinite));
         store.remove(&at, "x");
         assert_eq!(store.add(&at, "z", f64::MAX, LIMITS), Err(StateError::Bytes(20)));
         assert_eq!(store.get(&at, "y"), Some(vec![0; 8]));

@@ -3,10 +3,16 @@
 pub mod golden;
 #[cfg(feature = "component")]
 pub mod guests;
+pub mod validation;
 
 use std::path::PathBuf;
 
 /// The project's own scenarios.
 pub fn scenarios() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/scenarios")
+}
+
+/// The project's own validation rows.
+pub fn validation_rows() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/validation.json")
 }

@@ -33,8 +33,16 @@ pub struct Shared {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run the tool calls of assistant messages
+    ///
+    /// Reads `{"stopReason"?, "content": [{"type": "toolCall", "id", "name", "arguments"}, …]}` or a bare array of calls.
+    /// Several documents in a row are the turns of one conversation; each runs as soon as it is read.
+    ///
+    /// On a terminal the calls are shown live; elsewhere every event is written as one line of JSON, and a `turn_end`
+    /// after each message. A hook's question is asked on the terminal; where there is none, the call is declined.
     Run(Run),
     /// Run one tool call and print what it answers
+    ///
+    /// Prints the text of the result; an error result goes to standard error.
     Call(Call),
     /// List the tools
     Tools(Tools),
@@ -65,11 +73,6 @@ pub struct Approve {
     pub approve: Vec<String>,
 }
 
-/// Reads `{"stopReason"?, "content": [{"type": "toolCall", "id", "name", "arguments"}, …]}` or a bare array of calls.
-/// Several documents in a row are the turns of one conversation; each runs as soon as it is read.
-///
-/// On a terminal the calls are shown live; elsewhere every event is written as one line of JSON, and a `turn_end` after
-/// each message. A hook's question is asked on the terminal; where there is none, the call is declined.
 #[derive(clap::Args)]
 #[command(after_help = exit::HELP)]
 pub struct Run {
@@ -83,9 +86,38 @@ pub struct Run {
 
     #[command(flatten)]
     pub approve: Approve,
+
+    #[command(flatten)]
+    pub record: Record,
 }
 
-/// Prints the text of the result; an error result goes to standard error.
+/// How a run is recorded.
+#[derive(clap::Args)]
+pub struct Record {
+    /// Record what was done in this file, so that a run that was killed can be resumed
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+
+    /// Go on where the journal ends; the messages must be the same
+    #[arg(long, requires = "journal")]
+    pub resume: bool,
+
+    /// When records are forced to the disk
+    #[arg(long, value_enum, default_value = "always", requires = "journal")]
+    pub fsync: Fsync,
+}
+
+/// When records are forced to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fsync {
+    /// Each before the run goes on
+    Always,
+    /// After each message
+    Batch,
+    /// When the system likes to
+    Never,
+}
+
 #[derive(clap::Args)]
 #[command(after_help = exit::HELP)]
 pub struct Call {

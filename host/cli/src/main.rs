@@ -9,6 +9,7 @@ mod exit;
 mod input;
 mod logging;
 mod output;
+mod record;
 mod setup;
 mod view;
 

@@ -1,6 +1,5 @@
 //! The contract's imports: progress, cancellation, log, state, config, batch.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -19,24 +18,20 @@ use crate::state::StateKey;
 const NO_STATE: &str = "state is not available while definitions are read";
 
 impl CallState {
-    fn state_name(&self, scope: crate::state::Scope) -> Option<&Arc<str>> {
-        let batch = &self.cx.as_ref()?.batch;
-        Some(match scope {
-            crate::state::Scope::Turn => &batch.turn,
-            crate::state::Scope::Conversation => &batch.conversation,
-        })
-    }
-
     fn with_state<R>(
         &mut self,
         scope: state::Scope,
         f: impl FnOnce(&crate::state::StateStore, &StateKey<'_>, crate::state::StateLimits) -> R,
     ) -> Option<R> {
         self.host_calls += 1;
-        let scope = scope_in(scope);
-        let name = self.state_name(scope)?;
-        let store = &self.cx.as_ref()?.state;
-        Some(f(store, &StateKey { scope, name, plugin: &self.plugin.name }, self.plugin.limits.state))
+        let cx = self.cx.as_ref()?;
+        let at = StateKey {
+            scope: scope_in(scope),
+            conversation: &cx.batch.conversation,
+            turn: &cx.batch.turn,
+            plugin: &self.plugin.name,
+        };
+        Some(f(&cx.state, &at, self.plugin.limits.state))
     }
 
     fn token(&self) -> CancellationToken {

@@ -180,7 +180,7 @@ impl Entry {
             Ok(Err(error)) => {
                 // The guest's backtrace is for the operator, not for the model. `{:?}` would add the host's own.
                 let backtrace = error.downcast_ref::<wasmtime::WasmBacktrace>().map(ToString::to_string);
-                tracing::warn!(
+                tracing::info!(
                     target: "toolgate::guest",
                     plugin = &*state.plugin.name,
                     backtrace = backtrace.as_deref(),

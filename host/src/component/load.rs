@@ -233,10 +233,21 @@ impl Loader {
         Ok(plugin)
     }
 
+    /// Names of the tools in the component, where an earlier load with the same settings has noted them: for whoever
+    /// wants one tool and would rather not load all plugins. Reads the file, compiles and runs nothing.
+    pub async fn known_tools(&self, spec: &PluginSpec) -> Option<Vec<String>> {
+        let (engine, source, config) = (self.engine.clone(), spec.source.clone(), spec.config.clone());
+        let known = tokio::task::spawn_blocking(move || {
+            let name = description_name(&sha256_hex(&read(&source).ok()?), &config);
+            engine.0.cache.as_ref()?.find_document(&name)
+        });
+        let described = serde_json::from_slice::<Description>(&known.await.ok()??).ok()?;
+        Some(described.tools.into_iter().map(|definition| definition.name).collect())
+    }
+
     /// From the cache, or from the component itself.
     async fn describe(&self, loaded: &Loaded, info: &ComponentInfo) -> Result<Described, LoadErrorReason> {
-        let config = sha256_hex(loaded.info.config.text().as_bytes());
-        let name = format!("{}-{CONTRACT_VERSION}-{config}.description", info.sha256);
+        let name = description_name(&info.sha256, &loaded.info.config);
         let cache = self.engine.0.cache.as_ref();
         if let Some(known) = cache.and_then(|cache| cache.find_document(&name))
             && let Ok(described) = serde_json::from_slice::<Description>(&known)
@@ -261,6 +272,11 @@ impl Loader {
         }
         Ok(Described { tools: description.tools, subscriptions: description.subscriptions })
     }
+}
+
+/// What a component describes may depend on its settings.
+fn description_name(sha256: &str, config: &Json) -> String {
+    format!("{sha256}-{CONTRACT_VERSION}-{}.description", sha256_hex(config.text().as_bytes()))
 }
 
 /// [`Described`] as it is kept beside the compiled code.

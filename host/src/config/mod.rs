@@ -42,6 +42,8 @@ pub struct Config {
     pub approval_timeout: Duration,
     /// `sink-timeout-ms`: how long an event sink may hold one event. Default 5 s.
     pub sink_timeout: Duration,
+    /// `key-wait-ms`: how long a call may wait for its exclusive keys. Default 300 s.
+    pub key_wait: Duration,
     /// `cache-dir`: where compiled code is kept. Default: `toolgate` in the user's cache directory; none where the
     /// user has no such directory.
     pub cache_dir: Option<PathBuf>,
@@ -129,6 +131,7 @@ impl Default for Config {
             grace: Duration::from_secs(5),
             approval_timeout: Duration::from_secs(120),
             sink_timeout: Duration::from_secs(5),
+            key_wait: Duration::from_secs(300),
             cache_dir: default_cache_dir(),
             cache_bytes: 1 << 30,
             instances: 128,

@@ -30,6 +30,18 @@ pub enum OpenError {
         "plugin {0:?} exports only hooks and is not in [[hooks]], so it would do nothing; add a [[hooks]] entry with plugin = {0:?}"
     )]
     HooksNotListed(String),
+    /// A hook is limited to a tool that is not there, so it would guard nothing.
+    #[error(
+        "[[hooks]] of plugin {plugin:?} is limited to the tool {tool:?}, which no plugin offers; there are: {there}"
+    )]
+    HookTool {
+        /// The hook's plugin.
+        plugin: String,
+        /// The tool.
+        tool: String,
+        /// All tools.
+        there: String,
+    },
 }
 
 impl Config {
@@ -53,24 +65,60 @@ impl Config {
             .grace(self.grace)
             .approval_timeout(self.approval_timeout)
             .sink_timeout(self.sink_timeout)
+            .key_timeout(self.key_wait)
             .hook_order(self.hooks.iter().map(|hook| hook.plugin.as_str()))
     }
 
     /// Loads all plugins, side by side, in the order of the file. Reports every plugin that fails; those that do not
     /// are loaded.
     pub async fn load_plugins(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
-        let plugins = join_all(self.plugins.iter().map(|plugin| self.load_plugin(plugin, loader))).await;
-        let loaded = plugins.into_iter().map(|plugin| plugin.and_then(|plugin| Ok(host.load(plugin)?)));
-        let errors: Vec<_> = loaded.filter_map(Result::err).collect();
+        let mut errors = load(host, join_all(self.plugins.iter().map(|plugin| self.load_plugin(plugin, loader))).await);
+        if errors.is_empty() {
+            errors.extend(self.hooks_without_tool(host));
+        }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Loads what one call of this tool needs: the plugins in `[[hooks]]`, the plugin that offers the tool, and those
+    /// of which that is not known before they are loaded.
+    pub async fn load_for_tool(&self, tool: &str, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
+        let plugins = self.plugins.iter().map(async |plugin| {
+            if self.hook_of(plugin).is_none()
+                && let Some(known) = loader.known_tools(&plugin.spec()).await
+                && !known.iter().any(|name| name == tool)
+            {
+                return None;
+            }
+            Some(self.load_plugin(plugin, loader).await)
+        });
+        let errors = load(host, join_all(plugins).await.into_iter().flatten());
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn hook_of(&self, plugin: &PluginConfig) -> Option<&HookConfig> {
+        self.hooks.iter().find(|hook| hook.plugin == plugin.name)
+    }
+
+    fn hooks_without_tool(&self, host: &Host) -> Vec<OpenError> {
+        let tools = host.tools();
+        let missing = |hook: &HookConfig, tool: &String| {
+            let there = tools.tools().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
+            OpenError::HookTool { plugin: hook.plugin.clone(), tool: tool.clone(), there }
+        };
+        let named = self.hooks.iter().flat_map(|hook| hook.tools.iter().flatten().map(move |tool| (hook, tool)));
+        named.filter(|(_, tool)| tools.tool(tool).is_none()).map(|(hook, tool)| missing(hook, tool)).collect()
     }
 
     /// Loads one plugin as this config wants it, for [`Host::load`] or [`Host::replace`].
     pub async fn load_plugin(&self, plugin: &PluginConfig, loader: &Loader) -> Result<Plugin, OpenError> {
         let loaded = loader.load(plugin.spec()).await?;
-        let hook = self.hooks.iter().find(|hook| hook.plugin == plugin.name);
-        plugin.settle(loaded, hook)
+        plugin.settle(loaded, self.hook_of(plugin))
     }
+}
+
+fn load(host: &Host, plugins: impl IntoIterator<Item = Result<Plugin, OpenError>>) -> Vec<OpenError> {
+    let loaded = plugins.into_iter().map(|plugin| plugin.and_then(|plugin| Ok(host.load(plugin)?)));
+    loaded.filter_map(Result::err).collect()
 }
 
 impl PluginConfig {

@@ -132,7 +132,7 @@ impl<'s, 'a> Table<'s, 'a> {
         self.asked.dedup();
         for (name, value) in self.table {
             let name_text: &str = name.get_ref();
-            if self.asked.iter().any(|key| *key == name_text) {
+            if self.asked.contains(&name_text) {
                 continue;
             }
             let near = nearest(name_text, self.asked.iter().copied());

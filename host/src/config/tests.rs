@@ -58,6 +58,7 @@ fn every_key_is_read() {
     assert_eq!(config.grace, Duration::ZERO);
     assert_eq!(config.approval_timeout, Duration::from_secs(60));
     assert_eq!(config.sink_timeout, Duration::from_secs(1));
+    assert_eq!(config.key_wait, Duration::from_secs(2));
     assert_eq!(config.cache_dir, Some(testdata().join("good/../files/cache")));
     assert_eq!(config.cache_bytes, 2 << 30);
     assert_eq!((config.instances, config.queue_length, config.queue_wait), (8, 0, Duration::from_millis(7)));

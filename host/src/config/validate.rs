@@ -45,6 +45,7 @@ impl Validator<'_, '_> {
             grace: raw.grace.unwrap_or(defaults.grace),
             approval_timeout: raw.approval_timeout.unwrap_or(defaults.approval_timeout),
             sink_timeout: raw.sink_timeout.unwrap_or(defaults.sink_timeout),
+            key_wait: raw.key_wait.unwrap_or(defaults.key_wait),
             cache_dir,
             cache_bytes: raw.cache_bytes.unwrap_or(defaults.cache_bytes),
             instances: raw.instances.map_or(defaults.instances, |n| u32::try_from(n).unwrap_or(u32::MAX)),

@@ -3,10 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Json;
+use super::json::given;
 
 /// MCP's optional `annotations` and `_meta` of a block.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -194,5 +196,130 @@ fn entry<M: SerializeMap>(map: &mut M, key: &str, value: &Option<impl Serialize>
     match value {
         Some(value) => map.serialize_entry(key, value),
         None => Ok(()),
+    }
+}
+
+/// Every key that a block of any type may have: which of them it needs depends on the type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    data: Option<String>,
+    mime_type: Option<String>,
+    uri: Option<String>,
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    size: Option<f64>,
+    resource: Option<WireResource>,
+    #[serde(default, deserialize_with = "given")]
+    annotations: Option<Json>,
+    #[serde(default, rename = "_meta", deserialize_with = "given")]
+    meta: Option<Json>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireResource {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(deserializer)?;
+        let need = |field: Option<String>, name: &'static str| field.ok_or_else(|| D::Error::missing_field(name));
+        let bytes = |text: String| STANDARD.decode(text).map(Bytes::from).map_err(D::Error::custom);
+        let extra = ContentMeta { annotations: wire.annotations, meta: wire.meta };
+        Ok(match wire.kind.as_str() {
+            "text" => Self::Text { text: need(wire.text, "text")?, extra },
+            kind @ ("image" | "audio") => {
+                let data = bytes(need(wire.data, "data")?)?;
+                let mime_type = need(wire.mime_type, "mimeType")?;
+                if kind == "image" {
+                    Self::Image { data, mime_type, extra }
+                } else {
+                    Self::Audio { data, mime_type, extra }
+                }
+            }
+            "resource_link" => Self::ResourceLink {
+                uri: need(wire.uri, "uri")?,
+                name: need(wire.name, "name")?,
+                title: wire.title,
+                description: wire.description,
+                mime_type: wire.mime_type,
+                size: wire.size,
+                extra,
+            },
+            "resource" => {
+                let WireResource { uri, mime_type, text, blob } =
+                    wire.resource.ok_or_else(|| D::Error::missing_field("resource"))?;
+                let body = match (text, blob) {
+                    (Some(text), None) => ResourceBody::Text(text),
+                    (None, Some(blob)) => ResourceBody::Blob(bytes(blob)?),
+                    _ => return Err(D::Error::custom("a resource has either text or blob")),
+                };
+                Self::Resource { uri, mime_type, body, extra }
+            }
+            other => {
+                let known = &["text", "image", "audio", "resource_link", "resource"];
+                return Err(D::Error::unknown_variant(other, known));
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_block_is_read_as_it_was_written() {
+        let extra = || ContentMeta { annotations: Some(Json::parse(r#"{"priority":0.10}"#).unwrap()), meta: None };
+        let resource =
+            |body| Content::Resource { uri: "u:r".into(), mime_type: Some("a/b".into()), body, extra: extra() };
+        let link = |size| Content::ResourceLink {
+            uri: "u:l".into(),
+            name: "l".into(),
+            title: None,
+            description: Some("d".into()),
+            mime_type: None,
+            size,
+            extra: ContentMeta::default(),
+        };
+        let data = Bytes::from_static(&[0, 255, 10]);
+        for block in [
+            Content::text("a\u{0}\n\"é"),
+            Content::Text { text: String::new(), extra: extra() },
+            Content::Image { data: data.clone(), mime_type: "image/png".into(), extra: extra() },
+            Content::Audio { data: data.clone(), mime_type: "audio/wav".into(), extra: extra() },
+            link(None),
+            link(Some(12.0)),
+            link(Some(0.5)),
+            resource(ResourceBody::Text("t".into())),
+            resource(ResourceBody::Blob(data)),
+        ] {
+            let text = serde_json::to_string(&block).unwrap();
+            assert_eq!(serde_json::from_str::<Content>(&text).unwrap(), block, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_block_is_refused() {
+        for (text, why) in [
+            (r#"{"type":"text"}"#, "missing field `text`"),
+            (r#"{"type":"image","data":"!","mimeType":"a/b"}"#, "Invalid symbol"),
+            (r#"{"type":"resource","resource":{"uri":"u","text":"a","blob":""}}"#, "either text or blob"),
+            (r#"{"type":"video"}"#, "unknown variant `video`"),
+            (r#"{"text":"t"}"#, "missing field `type`"),
+        ] {
+            let error = serde_json::from_str::<Content>(text).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What a user interface sees live, and the messages that go to the model.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -26,6 +27,12 @@ pub struct Metrics {
     pub refused_growths: u64,
     /// Things asked for and not granted.
     pub denials: u64,
+}
+
+/// Now, as messages give the time.
+pub(crate) fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The tool-result artifact: what goes to the model and into the transcript.
@@ -92,6 +99,9 @@ pub enum Event {
         tool_name: Arc<str>,
         /// The arguments as written.
         args: Json,
+        /// The call had settled in an earlier run of its batch and does not run again.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        replayed: bool,
     },
     /// The tool reported a partial result.
     ToolExecutionUpdate {
@@ -127,6 +137,9 @@ pub enum Event {
         duration_ms: f64,
         /// What it cost.
         metrics: Metrics,
+        /// The call had settled in an earlier run of its batch; this is what it answered there.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        replayed: bool,
     },
     /// A message begins.
     MessageStart {

@@ -161,6 +161,11 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// Reads a field that may be absent and whose `null` is a document; to be used with `default`.
+pub(super) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
         Self::from_value(value)

@@ -12,6 +12,7 @@ pub use call::{AssistantMessage, MessageError, StopReason, ToolCall};
 pub use content::{Content, ContentMeta, ResourceBody};
 pub use definition::{Access, DefinitionError, ExclusiveKey, ExecutionMode, Hints, ToolDefinition};
 pub use error::{Denial, ErrorInfo, ErrorKind, Stage};
+pub(crate) use event::unix_ms;
 pub use event::{Event, Metrics, ToolResultMessage};
 pub use json::{Json, JsonError, MAX_DEPTH};
 pub use result::{Override, ToolResult};

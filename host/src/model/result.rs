@@ -1,23 +1,24 @@
 //! What a call answers, and what a hook may change of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::json::given;
 use super::{Content, Json};
 
 /// A tool's result, in the wire's shape. An absent field was not given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// For the model.
     pub content: Vec<Content>,
     /// For programs and user interfaces. `None` and JSON `null` are different.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
     /// The answer as data.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Json>,
     /// Accounting, passed on untouched.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
     /// A hint that the run may stop.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +27,7 @@ pub struct ToolResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added_tool_names: Option<Vec<String>>,
     /// The tool itself says that it failed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 

@@ -9,18 +9,21 @@ use tracing::Instrument as _;
 
 use super::call::{Call, Lookup};
 use super::execute::{Executed, execute, join_keys};
-use super::finalize::{Finished, after_hooks, end, message, settled};
+use super::finalize::{Finished, after_hooks, end, message, replay, settled};
 use super::guard::{Panicked, guarded};
 use super::keys::{Keys, Ticket};
 use super::outcome::Outcome;
 use super::prepare::{Preparation, prepare};
 use super::sinks::Sinks;
-use super::{Approver, BatchInfo, EventSink, LogSink};
+use super::{Approver, BatchInfo, Earlier, EventSink, LogSink};
 use crate::model::{
     AssistantMessage, ErrorInfo, ErrorKind, ExecutionMode, Json, Stage, StopReason, ToolCall, ToolResultMessage,
 };
 use crate::registry::{ActiveTools, RegisteredTool, Snapshot};
 use crate::state::StateStore;
+
+/// The conversation of batches that name none.
+pub const DEFAULT_CONVERSATION: &str = "default";
 
 /// The tool calls of one assistant message, and everything that belongs to running them once.
 #[derive(Clone, Default)]
@@ -29,10 +32,10 @@ pub struct Batch {
     /// The message.
     pub message: AssistantMessage,
     /// The turn, for plugins' turn state: batches with the same name share it until
-    /// [`StateStore::end`](crate::state::StateStore::end). Unique in the host. Default: a turn of its own that ends with
-    /// the batch.
+    /// [`StateStore::end_turn`](crate::state::StateStore::end_turn). Unique in its conversation. Default: a turn of its own
+    /// that ends with the batch.
     pub turn: Option<Arc<str>>,
-    /// The conversation, for plugins' conversation state. Default: the host's one unnamed conversation.
+    /// The conversation, for plugins' conversation state. Default: [`DEFAULT_CONVERSATION`].
     pub conversation: Option<Arc<str>>,
     /// Cancels the batch. Every call still gets its events and its message.
     pub cancel: CancellationToken,
@@ -42,6 +45,9 @@ pub struct Batch {
     pub mode: Option<ExecutionMode>,
     /// Tools that are active at this point of the transcript. Default: those active from the start.
     pub active: ActiveTools,
+    /// How the calls stood when an earlier run of this batch ended, by position; see
+    /// [`journal`](crate::journal). What is missing had not begun. Default: nothing had.
+    pub earlier: Vec<Earlier>,
 }
 
 impl Batch {
@@ -85,6 +91,12 @@ impl Batch {
         self.active = active;
         self
     }
+
+    /// Resumes the batch from where an earlier run of it came.
+    pub fn resume(mut self, earlier: Vec<Earlier>) -> Self {
+        self.earlier = earlier;
+        self
+    }
 }
 
 /// What came of a batch.
@@ -112,6 +124,7 @@ pub(crate) struct Run {
     pub settings: Arc<Settings>,
     pub registry: Arc<Snapshot>,
     pub active: ActiveTools,
+    pub earlier: Vec<Earlier>,
     pub sinks: Arc<Sinks>,
     pub cancel: CancellationToken,
     pub info: Arc<BatchInfo>,
@@ -126,6 +139,12 @@ impl Run {
             Some(tool) => Lookup::Inactive(tool.clone()),
             None => Lookup::Unknown,
         }
+    }
+
+    /// What is known of the call at this position from an earlier run.
+    pub(crate) fn earlier(&self, position: u32) -> &Earlier {
+        const UNKNOWN: &Earlier = &Earlier::NotBegun;
+        usize::try_from(position).ok().and_then(|at| self.earlier.get(at)).unwrap_or(UNKNOWN)
     }
 
     /// The aborted outcome where the batch is cancelled.
@@ -170,6 +189,10 @@ async fn truncated(run: &Run, calls: &[ToolCall]) -> Vec<Arc<ToolResultMessage>>
     let mut messages = Vec::with_capacity(calls.len());
     for (position, wanted) in calls.iter().enumerate() {
         let call = Call::start(run, position, wanted).await;
+        if let Some(finished) = replay(run, &call).await {
+            messages.push(message(run, wanted, finished).await);
+            continue;
+        }
         let text = format!(
             "Tool call \"{}\" was not executed: the response hit the output token limit, so its arguments may be truncated. Re-issue the tool call with complete arguments.",
             wanted.name
@@ -185,6 +208,10 @@ async fn sequential(run: &Run, calls: &[ToolCall]) -> Vec<Arc<ToolResultMessage>
     let mut messages = Vec::with_capacity(calls.len());
     for (position, wanted) in calls.iter().enumerate() {
         let call = Call::start(run, position, wanted).await;
+        if let Some(finished) = replay(run, &call).await {
+            messages.push(message(run, wanted, finished).await);
+            continue;
+        }
         let (arguments, outcome) = match prepare(run, &call).await {
             Preparation::Immediate { arguments, outcome } => (arguments, outcome),
             Preparation::Ready { tool, arguments } => {
@@ -218,6 +245,10 @@ async fn parallel(run: &Arc<Run>, calls: &[ToolCall]) -> Vec<Arc<ToolResultMessa
     let mut prepared = Vec::with_capacity(calls.len());
     for (position, wanted) in calls.iter().enumerate() {
         let call = Call::start(run, position, wanted).await;
+        if let Some(done) = replay(run, &call).await {
+            finished[position] = Some(done);
+            continue;
+        }
         match prepare(run, &call).await {
             Preparation::Ready { tool, arguments } => prepared.push((position, call, tool, arguments)),
             Preparation::Immediate { arguments, outcome } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::batch::Run;
-use super::{CallContext, HookEvent};
+use super::{CallContext, Earlier, HookEvent};
 use crate::model::{Event, ToolCall};
 use crate::registry::{RegisteredHook, RegisteredTool};
 
@@ -33,6 +33,7 @@ impl Call {
                 tool_call_id: call.id.clone(),
                 tool_name: call.name.clone(),
                 args: call.arguments.clone(),
+                replayed: matches!(run.earlier(begun.cx.position), Earlier::Settled(_)),
             })
             .await;
         begun

@@ -49,6 +49,10 @@ pub(crate) async fn execute(
         Ok(slot) => slot,
         Err(outcome) => return Executed::NotStarted(outcome),
     };
+    run.sinks.executing(call.cx.position).await;
+    if let Err(outcome) = run.not_cancelled(STAGE) {
+        return Executed::NotStarted(outcome);
+    }
     let (open, mut deliveries) = updates::channel(run.sinks.clone());
     call.cx.open_updates(open);
     let ended = {

@@ -6,14 +6,14 @@
 //! time, each for itself. All are over before the batch is.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::batch::Run;
 use super::call::Call;
 use super::guard::{Stopped, with_grace};
 use super::outcome::{Outcome, panicked_hook};
-use super::{HookError, HookEvent, OnError, Settled};
-use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, ToolResult, ToolResultMessage};
+use super::{Earlier, HookError, HookEvent, OnError, Settled};
+use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, ToolResult, ToolResultMessage, unix_ms};
 use crate::registry::RegisteredHook;
 
 /// A call whose end event was delivered.
@@ -23,6 +23,8 @@ pub(crate) struct Finished {
     is_error: bool,
     error: Option<ErrorInfo>,
     duration: Duration,
+    /// When it settled, in milliseconds since the Unix epoch, where that was in an earlier run.
+    settled_earlier: Option<u64>,
 }
 
 /// Lets the after hooks change the outcome, one after another. One that fails replaces it, and those behind it see that.
@@ -84,20 +86,40 @@ pub(crate) async fn end(run: &Run, call: &Call, outcome: Outcome) -> Finished {
     if let Some(error) = &mut error {
         error.denials = call.cx.denials();
     }
-    let finished = Finished { result: Arc::new(result), is_error, error, duration: call.started.elapsed() };
+    let duration = call.started.elapsed();
+    let finished = Finished { result: Arc::new(result), is_error, error, duration, settled_earlier: None };
+    announce(run, call, &finished).await;
+    finished
+}
+
+/// Delivers the end event of a call that had settled in an earlier run.
+pub(crate) async fn replay(run: &Run, call: &Call) -> Option<Finished> {
+    let Earlier::Settled(message) = run.earlier(call.cx.position) else { return None };
+    let finished = Finished {
+        result: message.result.clone(),
+        is_error: message.is_error,
+        error: message.error.clone(),
+        duration: Duration::ZERO,
+        settled_earlier: Some(message.timestamp),
+    };
+    announce(run, call, &finished).await;
+    Some(finished)
+}
+
+async fn announce(run: &Run, call: &Call, finished: &Finished) {
     run.sinks
         .emit(&Event::ToolExecutionEnd {
             position: call.cx.position,
             tool_call_id: call.cx.call.id.clone(),
             tool_name: call.cx.call.name.clone(),
             result: finished.result.clone(),
-            is_error,
+            is_error: finished.is_error,
             error: finished.error.clone(),
             duration_ms: finished.duration.as_secs_f64() * 1e3,
             metrics: call.cx.metrics(),
+            replayed: finished.settled_earlier.is_some(),
         })
         .await;
-    finished
 }
 
 /// Notifies the `settled` hooks. What they answer changes nothing; a failure is logged.
@@ -135,14 +157,13 @@ pub(crate) async fn settled(run: &Run, call: &Call, arguments: Json, finished: &
 
 /// Makes a call's message and delivers its two events.
 pub(crate) async fn message(run: &Run, call: &ToolCall, finished: Finished) -> Arc<ToolResultMessage> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let message = Arc::new(ToolResultMessage {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         result: finished.result,
         is_error: finished.is_error,
         error: finished.error,
-        timestamp: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        timestamp: finished.settled_earlier.unwrap_or_else(unix_ms),
     });
     run.sinks.emit(&Event::MessageStart { message: message.clone() }).await;
     run.sinks.emit(&Event::MessageEnd { message: message.clone() }).await;

@@ -13,11 +13,14 @@
 //!   told by the token and has one grace period to finish in, counted from the cancellation, or from its own start where
 //!   it is started after it (after hooks must see a result that counts, `settled` hooks every call).
 //! - No lock is held across an await.
+//! - A batch that is resumed gives the same events and messages as one that was not; see [`Earlier`] for what is not done
+//!   a second time.
 
 mod approver;
 pub(crate) mod batch;
 mod call;
 mod context;
+mod earlier;
 mod execute;
 mod finalize;
 mod guard;
@@ -32,8 +35,9 @@ mod tool;
 mod updates;
 
 pub use approver::{Approval, ApprovalRequest, Approver, Question};
-pub use batch::{Batch, BatchOutcome};
+pub use batch::{Batch, BatchOutcome, DEFAULT_CONVERSATION};
 pub use context::{BatchInfo, CallContext};
+pub use earlier::Earlier;
 pub use hook::{Decision, Hook, HookError, HookEvent, OnError, Settled};
 pub use log::{LogLevel, LogLine, LogSink, NoLogs, TracingLogs};
 pub use sink::{EventSink, SinkError};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::batch::Run;
 use super::call::{Call, Lookup};
+use super::earlier::interrupted;
 use super::guard::{Panicked, Stopped, guarded, with_grace};
 use super::outcome::{Outcome, panicked_hook};
 use super::{Approval, ApprovalRequest, Decision, HookError, HookEvent, Question};
@@ -25,6 +26,9 @@ pub(crate) enum Preparation {
 /// Takes a call through all steps of preparation.
 pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
     let mut arguments = call.cx.call.arguments.clone();
+    if let Some(outcome) = interrupted(run, call) {
+        return Preparation::Immediate { arguments, outcome };
+    }
     match steps(run, call, &mut arguments).await {
         Ok(tool) => Preparation::Ready { tool, arguments },
         Err(outcome) => Preparation::Immediate { arguments, outcome },

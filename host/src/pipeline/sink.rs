@@ -23,4 +23,16 @@ pub trait EventSink: Send + Sync {
 
     /// Takes one event.
     async fn event(&self, event: &Event) -> Result<(), SinkError>;
+
+    /// The call at this position is about to execute: from here on it may have had effects. Awaited like an event. For
+    /// sinks that keep books; a user interface sees the call's start event. Default: nothing.
+    async fn executing(&self, _position: u32) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Whether the other sinks get an event only after this one has taken it, for a record that must be ahead of what
+    /// anybody acts on. Updates go to all sinks at once. Default: no.
+    fn is_ahead(&self) -> bool {
+        false
+    }
 }

@@ -1,6 +1,7 @@
 //! Delivery of one batch's events: every live sink at once, each watched by a clock.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,8 +20,16 @@ pub(crate) struct Sinks {
     timeout: Duration,
 }
 
+/// What sinks are told.
+#[derive(Clone, Copy)]
+enum Word<'a> {
+    Event(&'a Event),
+    Executing(u32),
+}
+
 struct Watched {
     sink: Arc<dyn EventSink>,
+    is_ahead: bool,
     is_cut: AtomicBool,
     /// Wakes the deliveries that are under way when the sink is cut.
     cut: CancellationToken,
@@ -36,7 +45,8 @@ struct Held {
 
 impl Sinks {
     pub(crate) fn new(sinks: Vec<Arc<dyn EventSink>>, timeout: Duration) -> Self {
-        let watch = |sink| Watched {
+        let watch = |sink: Arc<dyn EventSink>| Watched {
+            is_ahead: std::panic::catch_unwind(AssertUnwindSafe(|| sink.is_ahead())).unwrap_or(false),
             sink,
             is_cut: AtomicBool::new(false),
             cut: CancellationToken::new(),
@@ -50,31 +60,55 @@ impl Sinks {
         self.watched.iter().all(|watched| watched.is_cut.load(Ordering::Relaxed))
     }
 
-    /// Delivers an event to every live sink and waits for all of them. On the first poll each sink has been given the
-    /// event. A sink that is cut on the way is made known to the others before this returns.
+    /// Delivers an event to every live sink and waits for all of them. On the first poll each sink has been given an
+    /// update. A sink that is cut on the way is made known to the others before this returns.
     pub(crate) async fn emit(&self, event: &Event) {
-        let mut news = self.deliver(event).await;
+        self.tell(Word::Event(event)).await;
+    }
+
+    /// Says that a call is about to execute.
+    pub(crate) async fn executing(&self, position: u32) {
+        self.tell(Word::Executing(position)).await;
+    }
+
+    async fn tell(&self, word: Word<'_>) {
+        let mut news = self.deliver(word).await;
         while let Some(cut) = news.pop() {
-            news.extend(self.deliver(&cut).await);
+            news.extend(self.deliver(Word::Event(&cut)).await);
         }
     }
 
-    async fn deliver(&self, event: &Event) -> Vec<Event> {
+    async fn deliver(&self, word: Word<'_>) -> Vec<Event> {
         if self.is_silent() {
             return Vec::new();
         }
-        let deliveries = self.watched.iter().map(|watched| watched.deliver(event, self.timeout));
-        join_all(deliveries).await.into_iter().flatten().collect()
+        let is_update = matches!(word, Word::Event(Event::ToolExecutionUpdate { .. }));
+        let mut news = Vec::new();
+        if !is_update && self.watched.iter().any(|watched| watched.is_ahead) {
+            news = self.deliver_to(|watched| watched.is_ahead, word).await;
+        }
+        news.extend(self.deliver_to(|watched| is_update || !watched.is_ahead, word).await);
+        news
+    }
+
+    async fn deliver_to(&self, wanted: impl Fn(&Watched) -> bool, word: Word<'_>) -> Vec<Event> {
+        let wanted = self.watched.iter().filter(|watched| wanted(watched));
+        join_all(wanted.map(|watched| watched.deliver(word, self.timeout))).await.into_iter().flatten().collect()
     }
 }
 
 impl Watched {
-    /// Hands one event over. Answers the news where this delivery is the one that got the sink cut.
-    async fn deliver(&self, event: &Event, timeout: Duration) -> Option<Event> {
+    /// Hands one thing over. Answers the news where this delivery is the one that got the sink cut.
+    async fn deliver(&self, word: Word<'_>, timeout: Duration) -> Option<Event> {
         if self.is_cut.load(Ordering::Relaxed) {
             return None;
         }
-        let mut delivery = std::pin::pin!(guarded(|| self.sink.event(event)));
+        let mut delivery = std::pin::pin!(guarded(|| async {
+            match word {
+                Word::Event(event) => self.sink.event(event).await,
+                Word::Executing(position) => self.sink.executing(position).await,
+            }
+        }));
         let holding = Holding::begin(&self.held);
         loop {
             let deadline = holding.since() + timeout;

@@ -125,6 +125,7 @@ pub struct Answer {
     pub headers: HeaderMap,
     pub body: WasiBody,
     /// Ends the connection when it is dropped, as it does in a store.
+    #[expect(dead_code, reason = "held for its drop")]
     pub worker: tokio_util::task::AbortOnDropHandle<()>,
 }
 

@@ -8,7 +8,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate::Host;
 use toolgate::model::{Content, ErrorKind, ExecutionMode, Json, Override, StopReason, ToolResult};
-use toolgate::pipeline::{Approval, ApprovalRequest, Approver, Batch, Decision, HookError, OnError};
+use toolgate::pipeline::{
+    Approval, ApprovalRequest, Approver, Batch, DEFAULT_CONVERSATION, Decision, HookError, OnError,
+};
 use toolgate::registry::Plugin;
 use toolgate::state::{Scope, StateKey, StateLimits};
 
@@ -466,7 +468,12 @@ async fn a_policy_counts_across_the_batches_of_a_turn() {
     let host = with_tool(Host::new());
     let budget = FnHook::default().before(|cx, _| {
         let plugin = "budget".into();
-        let at = StateKey { scope: Scope::Turn, name: &cx.batch.turn, plugin: &plugin };
+        let at = StateKey {
+            scope: Scope::Turn,
+            conversation: &cx.batch.conversation,
+            turn: &cx.batch.turn,
+            plugin: &plugin,
+        };
         let used = cx.state.add(&at, "calls", 1.0, StateLimits { keys: 10, bytes: 100 }).unwrap();
         let decision = if used > 2.0 {
             Decision::Block { reason: Some("budget".into()), terminate: false }
@@ -484,7 +491,9 @@ async fn a_policy_counts_across_the_batches_of_a_turn() {
     // Named: it goes on until it is ended.
     assert_eq!(blocked(host.run(Batch::new(three()).turn("t")).await), 1);
     assert_eq!(blocked(host.run(Batch::new(three()).turn("t")).await), 3);
-    host.state().end(Scope::Turn, "t");
+    // Another conversation's turn of that name is another turn.
+    assert_eq!(blocked(host.run(Batch::new(three()).turn("t").conversation("k")).await), 1);
+    host.state().end_turn(DEFAULT_CONVERSATION, "t");
     assert_eq!(blocked(host.run(Batch::new(three()).turn("t")).await), 1);
 }
 

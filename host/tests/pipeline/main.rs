@@ -4,6 +4,7 @@
 
 mod cancel;
 mod hooks;
+mod journal;
 mod keys;
 mod order;
 mod properties;

@@ -3,7 +3,6 @@
 
 mod coercion;
 mod digits;
-mod golden;
 mod hostile;
 mod messages;
 mod properties;

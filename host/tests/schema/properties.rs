@@ -10,7 +10,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::Bool),
         any::<i16>().prop_map(|number| json!(number)),
         prop_oneof![Just("3.0"), Just("1e2"), Just("3.7"), Just("18446744073709551616"), Just("-0"), Just("1e400")]
-            .prop_map(|text| super::parse(text)),
+            .prop_map(super::parse),
         prop_oneof![
             Just("true"),
             Just("FALSE"),

@@ -10,4 +10,6 @@ mod keys;
 mod limits;
 mod numbers;
 mod registry;
+mod state;
+mod toolchains;
 mod wit;

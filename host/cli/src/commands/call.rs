@@ -38,14 +38,8 @@ async fn call(config: &Config, args: &Call, arguments: Json, screen: Screen, out
     let host = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(Exit::Cancelled),
-        host = setup::host(config, Some(approver)) => host?,
+        host = setup::host_for(&args.tool, config, approver) => host?,
     };
-    let tools = host.tools();
-    if tools.tool(&args.tool).is_none() {
-        let names: Vec<&str> = tools.tools().map(|tool| tool.name()).collect();
-        let names = if names.is_empty() { "none".into() } else { names.join(", ") };
-        return Err(Failure::usage(format!("there is no tool {:?}; there are: {names}", args.tool)));
-    }
     let message = AssistantMessage::of_calls([ToolCall::new("call-1", args.tool.as_str(), arguments)]);
     // The operator calls what is there, whatever a conversation would have unlocked.
     let mut batch = Batch::new(message).cancel(cancel.clone()).active(ActiveTools::only([args.tool.as_str()]));

@@ -42,7 +42,7 @@ fn print(info: &ComponentInfo, out: &Out) {
         }
     };
     line("size", &[bytes(info.size as u64)]);
-    line("sha256", &[info.sha256.clone()]);
+    line("sha256", std::slice::from_ref(&info.sha256));
     line("contract", &[format!("toolgate:plugin@{}", info.contract.as_deref().unwrap_or("unversioned"))]);
     let offers = [(info.tools, "tools"), (info.hooks, "hooks: run only where [[hooks]] names the plugin")];
     line("offers", &offers.iter().filter(|(has, _)| *has).map(|(_, what)| (*what).to_owned()).collect::<Vec<_>>());

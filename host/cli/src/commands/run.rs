@@ -7,14 +7,14 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use toolgate::config::Config;
-use toolgate::pipeline::{Batch, EventSink};
+use toolgate::pipeline::{Batch, DEFAULT_CONVERSATION, EventSink};
 use toolgate::registry::ActiveTools;
-use toolgate::state::Scope;
 
 use crate::approve::CommandLine;
 use crate::args::{Output, Run, Shared};
 use crate::exit::{Exit, Failure};
 use crate::output::{JsonLines, Out};
+use crate::record::Records;
 use crate::view::watch::{Show, Watch};
 use crate::view::{Paint, Screen};
 use crate::{cancel, input, output, setup};
@@ -39,6 +39,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         host = setup::host(config, Some(approver)) => host?,
     };
     let mut messages = input::messages(&args.file)?;
+    let mut records = Records::open(&args.record)?;
     let watcher = Watcher::new(args.output, screen, out.clone());
     let mut active = ActiveTools::initial();
     let mut exit = Exit::Ok;
@@ -49,10 +50,15 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         let started = Instant::now();
         watcher.begin(turn);
         let name: Arc<str> = turn.to_string().into();
-        let batch =
-            Batch::new(message).turn(name.clone()).cancel(cancel.clone()).active(active.clone()).sink(watcher.sink());
+        let mut batch = Batch::new(message.clone()).turn(name.clone()).cancel(cancel.clone());
+        batch = batch.active(active.clone()).sink(watcher.sink());
+        let mut recording = None;
+        if let Some(records) = &mut records {
+            let (recorded, sink) = records.attach(turn, &message, batch)?;
+            (batch, recording) = (recorded, Some(sink));
+        }
         let outcome = host.run(batch).await;
-        host.state().end(Scope::Turn, &name);
+        host.state().end_turn(DEFAULT_CONVERSATION, &name);
         for message in &outcome.messages {
             active.unlock(message.added_tool_names());
             if message.is_error {
@@ -60,12 +66,18 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
             }
         }
         watcher.end(turn, started, outcome.terminate);
+        if let (Some(records), Some(sink)) = (&records, recording) {
+            records.check(turn, &sink)?;
+        }
         if out.closed() {
             break;
         }
     }
     if cancel.is_cancelled() {
         return Ok(Exit::Cancelled);
+    }
+    if let Some(records) = records.filter(|_| !out.closed()) {
+        records.finish();
     }
     if turn == 0 {
         return Err(Failure::usage("there is no message in the input"));

@@ -139,7 +139,9 @@ impl EventSink for Watch {
                     bar.set_message(format!("{call} · {progress}"));
                 }
             }
-            Event::ToolExecutionEnd { tool_call_id, tool_name, result, is_error, error, duration_ms, .. } => {
+            Event::ToolExecutionEnd {
+                tool_call_id, tool_name, result, is_error, error, duration_ms, replayed, ..
+            } => {
                 let settled = {
                     let mut state = self.state();
                     let outcome = Outcome::of(*is_error, error.as_ref());
@@ -154,7 +156,10 @@ impl EventSink for Watch {
                     }
                     settled
                 };
-                let call = settled.map_or_else(|| clean_line(tool_name), |settled| settled.call);
+                let mut call = settled.map_or_else(|| clean_line(tool_name), |settled| settled.call);
+                if *replayed {
+                    call.insert_str(0, "(from the journal) ");
+                }
                 self.print(&lines::settled(self.paint, &call, result, *is_error, error.as_ref(), *duration_ms));
             }
             Event::HookSkipped { tool_name, hook, message, .. } => {

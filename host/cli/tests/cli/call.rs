@@ -28,7 +28,22 @@ fn json_is_the_message_also_of_an_error() {
 #[test]
 fn arguments_come_from_standard_input_with_their_digits() {
     let done = Workspace::new(PLUGINS).run_with(&["call", "echo", "-"], r#"{"n": 9007199254740993}"#);
-    assert_eq!((done.code, done.out.as_str()), (0, "{\"n\":9007199254740993}\n"), "{}", done.err);
+    assert_eq!((done.code, done.out.as_str()), (0, "{\"n\": 9007199254740993}\n"), "{}", done.err);
+}
+
+#[test]
+fn a_plugin_that_is_known_not_to_have_the_tool_is_not_loaded() {
+    let workspace = Workspace::new(PLUGINS);
+    let arguments = ["call", "calc", r#"{"expression": "1"}"#];
+    assert_eq!(workspace.run(&["compile"]).code, 0);
+    // Its tools are known by now; it would be refused if it were loaded.
+    let config = std::fs::read_to_string(workspace.path().join("toolgate.toml")).unwrap();
+    workspace.write("toolgate.toml", &config.replace("20_000 }", "20_000, memory-bytes = \"64KiB\" }"));
+    let done = workspace.run(&arguments);
+    assert_eq!((done.code, done.out.as_str()), (0, "1\n"), "{}", done.err);
+    let done = workspace.run(&["call", "echo"]);
+    assert_eq!(done.code, 3);
+    assert!(done.err.contains("plugin misbehave: it needs"), "{}", done.err);
 }
 
 #[test]

@@ -42,10 +42,23 @@ fn hooks_and_plugins_must_fit() {
     assert_eq!(done.code, 3);
     assert!(done.err.contains("[[hooks]] names plugin \"calc\", but its component exports no hooks"), "{}", done.err);
 
-    let gate = "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"allow\" }\n";
+    let gate = "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"block\" }\n";
     let done = Workspace::new(gate).run(&["tools"]);
     assert_eq!(done.code, 3);
     assert!(done.err.contains("plugin \"gate\" exports only hooks and is not in [[hooks]]"), "{}", done.err);
+}
+
+#[test]
+fn a_hook_limited_to_a_tool_that_is_not_there_is_refused() {
+    let gate = "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"block\" }\n";
+    let done =
+        Workspace::new(&format!("{PLUGINS}{gate}[[hooks]]\nplugin = \"gate\"\ntools = [\"clac\"]\n")).run(&["tools"]);
+    assert_eq!(done.code, 3);
+    assert!(
+        done.err.contains("limited to the tool \"clac\", which no plugin offers; there are: calc, "),
+        "{}",
+        done.err
+    );
 }
 
 #[test]

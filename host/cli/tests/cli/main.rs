@@ -5,6 +5,7 @@
 mod call;
 mod failures;
 mod information;
+mod journal;
 mod run;
 mod support;
 #[cfg(unix)]
