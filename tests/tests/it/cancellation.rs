@@ -164,6 +164,11 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
+/// What must not wait out a long grace period.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, future).await.expect("it waited for what it need not wait for")
+}
+
 fn alive_tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
@@ -381,7 +386,7 @@ async fn calls_that_wait_for_a_slot_are_answered_at_once() {
     let host = host(&engine, LONG, &watch, Vec::new()).await;
     let wait = || ("wait-cancel", json!({"ms": ENDLESS}));
     let calls = batch([wait(), wait(), wait()]).cancel(watch.cancel.clone()).sink(watch.clone());
-    let (outcome, ()) = tokio::join!(host.run(calls), async {
+    let (outcome, ()) = tokio::join!(soon(host.run(calls)), async {
         until("one runs and two wait", || (engine.live_instances(), engine.waiting()) == (1, 2)).await;
         watch.cancel();
     });
@@ -412,7 +417,7 @@ async fn preparation_that_waits_for_a_slot_ends_at_once() {
         let host = host(&engine, LONG, &watch, vec![spec]).await;
         let (release, occupied) = occupy(&engine).await;
         let calls = batch([(name, json!({})), (name, json!({}))]).cancel(watch.cancel.clone()).sink(watch.clone());
-        let (outcome, ()) = tokio::join!(host.run(calls), async {
+        let (outcome, ()) = tokio::join!(soon(host.run(calls)), async {
             until("one waits", || engine.waiting() == 1).await;
             watch.cancel();
         });
