@@ -41,11 +41,20 @@ pub enum CacheError {
     },
 }
 
-/// What is noted beside a compiled file.
+/// What is noted beside a file, and with it: a note of another file does not fit.
 #[derive(Serialize, Deserialize)]
 struct Note {
+    name: String,
     length: u64,
     sha256: String,
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn note_path(path: &Path) -> PathBuf {
+    path.with_file_name(format!("{}.note", file_name(path)))
 }
 
 /// Hexadecimal SHA-256.
@@ -79,24 +88,10 @@ impl CompileCache {
         self.dir.join(format!("{key}.cwasm"))
     }
 
-    fn note_path(&self, key: &str) -> PathBuf {
-        self.dir.join(format!("{key}.note"))
-    }
-
     /// The compiled file of a key, if it is there and is what was written.
     pub fn find(&self, key: &str) -> Option<PathBuf> {
-        let note: Note = serde_json::from_slice(&fs::read(self.note_path(key)).ok()?).ok()?;
         let path = self.code_path(key);
-        let code = fs::read(&path).ok()?;
-        if code.len() as u64 != note.length || sha256_hex(&code) != note.sha256 {
-            tracing::warn!(file = %path.display(), "the cached code is not what was written; it is compiled again");
-            self.remove(key);
-            return None;
-        }
-        // Age counts from the last use.
-        if let Ok(file) = fs::File::options().append(true).open(self.note_path(key)) {
-            let _ = file.set_modified(SystemTime::now());
-        }
+        self.read(&path)?;
         Some(path)
     }
 
@@ -104,15 +99,13 @@ impl CompileCache {
     pub fn store(&self, key: &str, code: &[u8]) -> io::Result<PathBuf> {
         let path = self.code_path(key);
         self.write(&path, code)?;
-        let note = Note { length: code.len() as u64, sha256: sha256_hex(code) };
-        self.write(&self.note_path(key), &serde_json::to_vec(&note)?)?;
         self.trim(key);
         Ok(path)
     }
 
-    /// A small document kept beside the code.
+    /// A small document kept beside the code, if it is what was written.
     pub fn find_document(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.dir.join(name)).ok()
+        self.read(&self.dir.join(name))
     }
 
     /// Keeps a small document.
@@ -122,14 +115,45 @@ impl CompileCache {
 
     /// Forgets a key.
     pub fn remove(&self, key: &str) {
-        let _ = fs::remove_file(self.note_path(key));
-        let _ = fs::remove_file(self.code_path(key));
+        self.remove_file(&self.code_path(key));
+    }
+
+    fn remove_file(&self, path: &Path) {
+        let _ = fs::remove_file(note_path(path));
+        let _ = fs::remove_file(path);
+    }
+
+    /// A file that is what was noted when it was written. Anything else is removed.
+    fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        let regular = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+        let note = note_path(path);
+        if !regular(&note) || !regular(path) {
+            return None;
+        }
+        let noted: Option<Note> = fs::read(&note).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let bytes = fs::read(path).ok()?;
+        let fits = noted.is_some_and(|noted| {
+            noted.name == file_name(path) && noted.length == bytes.len() as u64 && noted.sha256 == sha256_hex(&bytes)
+        });
+        if !fits {
+            tracing::warn!(file = %path.display(), "the cached file is not what was written; it is made again");
+            self.remove_file(path);
+            return None;
+        }
+        // Age counts from the last use.
+        if let Ok(file) = fs::File::options().append(true).open(note) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(bytes)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
-        file.write_all(bytes)?;
-        file.persist(path)?;
+        let note = Note { name: file_name(path), length: bytes.len() as u64, sha256: sha256_hex(bytes) };
+        for (path, bytes) in [(path, bytes), (&note_path(path), &serde_json::to_vec(&note)?)] {
+            let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+            file.write_all(bytes)?;
+            file.persist(path)?;
+        }
         Ok(())
     }
 
@@ -148,9 +172,9 @@ impl CompileCache {
         if over == 0 {
             return;
         }
-        // Code is as old as its note.
+        // A file is as old as its note.
         for at in 0..files.len() {
-            let note = files[at].2.with_extension("note");
+            let note = note_path(&files[at].2);
             if let Some(noted) = files.iter().find(|(_, _, path)| *path == note).map(|(time, ..)| *time) {
                 files[at].0 = noted;
             }
@@ -186,6 +210,16 @@ mod tests {
         }
         fs::write(dir.path().join("cache/foreign.cwasm"), b"code").unwrap();
         assert_eq!(cache.find("foreign"), None);
+
+        // Another file's code with its note, and a description somebody wrote.
+        let other = cache.store("other", b"other code").unwrap();
+        fs::copy(&other, &path).unwrap();
+        fs::copy(note_path(&other), note_path(&path)).unwrap();
+        assert_eq!(cache.find("k"), None);
+        cache.store_document("d", b"said").unwrap();
+        assert_eq!(cache.find_document("d").as_deref(), Some(&b"said"[..]));
+        fs::write(dir.path().join("cache/d"), b"forged").unwrap();
+        assert_eq!(cache.find_document("d"), None);
     }
 
     #[test]

@@ -12,6 +12,24 @@ use crate::pipeline::{HookError, ToolError};
 #[error("deadline passed")]
 pub struct DeadlinePassed;
 
+/// The host's own reason not to take an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// Longest error text, reason or question of a guest that is passed on: 64 KiB, more than a model should read.
+const MAX_TEXT: usize = 64 << 10;
+
+/// A guest's text, cut at a character where it is too long to be passed on, and saying so.
+pub fn bounded(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        let (all, end) = (text.len(), text.floor_char_boundary(MAX_TEXT));
+        text.truncate(end);
+        text.push_str(&format!("… (cut: {all} bytes)"));
+    }
+    text
+}
+
 /// A guest entry that ended without an answer.
 #[derive(Debug, Clone)]
 pub struct Failure {
@@ -50,6 +68,9 @@ impl Failure {
         }
         if let Some(bad) = error.downcast_ref::<BadJson>() {
             return Self::new(ErrorKind::ToolFailed, format!("it answered with something unreadable: {bad}"));
+        }
+        if let Some(Refused(reason)) = error.downcast_ref() {
+            return Self::new(ErrorKind::OutputLimit, reason);
         }
         if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
             return Self::new(ErrorKind::Trap, format!("it exited with status {}", exit.0));

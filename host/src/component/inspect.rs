@@ -3,14 +3,25 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use wasmparser::{ComponentExternalKind, Encoding, Instance, Parser, Payload};
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Encoding, Instance, Operator,
+    Parser, Payload,
+};
 
 use super::cache::sha256_hex;
+use super::limiter::MAX_INSTANCES;
 
 /// The contract's package name.
 const CONTRACT: &str = "toolgate:plugin";
 /// The contract version this host speaks.
 pub const CONTRACT_VERSION: &str = "0.1.0";
+/// Functions of all modules together. The largest language runtime has 30 000; each costs the compiler about 6 KiB.
+const MAX_FUNCTIONS: u64 = 100_000;
+/// Bytes of one function's code. An interpreter's main loop has 200 KiB; the compiler's time grows faster than the size.
+const MAX_FUNCTION_BYTES: usize = 1 << 20;
+/// Blocks within blocks in one function: a `switch` nests one for each of its cases. The compiler's time grows with the
+/// square.
+const MAX_BLOCKS: usize = 10_000;
 /// Nesting of components that is looked into.
 const MAX_NESTING: usize = 32;
 
@@ -35,6 +46,8 @@ pub struct ComponentInfo {
     pub contract: Option<String>,
     /// Bytes of linear memory it needs before it does anything.
     pub minimum_memory_bytes: u64,
+    /// Core instances it makes: modules, counted as often as they are instantiated.
+    pub core_instances: u64,
     /// Who made it: languages and tools with their versions, as the file says.
     pub producers: BTreeMap<String, Vec<String>>,
 }
@@ -65,6 +78,12 @@ pub enum InspectError {
         "the component exports neither toolgate:plugin/tools nor toolgate:plugin/hooks; build it with the Toolgate SDK or for a world of toolgate:plugin@{CONTRACT_VERSION}. It exports: {0}"
     )]
     NoExports(String),
+    /// It would make more instances than a slot holds; nested components multiply.
+    #[error("the component instantiates {0} core modules, more than {MAX_INSTANCES}; link it into fewer")]
+    Instances(u64),
+    /// Code that would keep the compiler for minutes.
+    #[error("the component is not compiled: {0}")]
+    Code(String),
     /// A contract this host does not speak.
     #[error(
         "the component was built for toolgate:plugin@{found}, this host speaks toolgate:plugin@{CONTRACT_VERSION}; rebuild it with a matching SDK or use another host version"
@@ -86,6 +105,9 @@ pub fn inspect(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
             return Err(InspectError::Version { found: clip(version) });
         }
     }
+    if info.core_instances > u64::from(MAX_INSTANCES) {
+        return Err(InspectError::Instances(info.core_instances));
+    }
     if !info.tools && !info.hooks {
         let exports = info.exports.iter().take(8).map(|e| clip(e)).collect::<Vec<_>>().join(", ");
         return Err(InspectError::NoExports(if exports.is_empty() { "nothing".into() } else { exports }));
@@ -93,9 +115,9 @@ pub fn inspect(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
     Ok(info)
 }
 
-/// Names come from the file: not longer than a line.
+/// Names come from the file: not longer than a line, and no lines or escapes of their own.
 fn clip(name: &str) -> String {
-    name.chars().take(100).collect()
+    name.chars().take(100).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn contract_version(name: &str) -> Option<&str> {
@@ -128,6 +150,7 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
     // One level per component; each counts the minimum memory of its modules and how often it instantiates them.
     let mut levels: Vec<Level> = Vec::new();
     let mut depth = 0usize;
+    let mut functions = 0u64;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.map_err(malformed)? {
             Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(InspectError::CoreModule),
@@ -142,9 +165,12 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
                 depth = depth.saturating_sub(1);
                 let Some(done) = levels.pop() else { continue };
                 match levels.last_mut() {
-                    Some(outer) if done.module => outer.modules.push(done.memory),
-                    Some(outer) => outer.memory = outer.memory.saturating_add(done.memory),
-                    None => info.minimum_memory_bytes = done.memory,
+                    Some(outer) if done.module => outer.modules.push(Needs { instances: 1, memory: done.needs.memory }),
+                    Some(outer) => outer.components.push(done.needs),
+                    None => {
+                        info.minimum_memory_bytes = done.needs.memory;
+                        info.core_instances = done.needs.instances;
+                    }
                 }
             }
             Payload::MemorySection(section) => {
@@ -152,7 +178,7 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
                     let memory = memory.map_err(malformed)?;
                     let page = 1u64.checked_shl(memory.page_size_log2.unwrap_or(16)).unwrap_or(u64::MAX);
                     if let Some(level) = levels.last_mut() {
-                        level.memory = level.memory.saturating_add(memory.initial.saturating_mul(page));
+                        level.needs.memory = level.needs.memory.saturating_add(memory.initial.saturating_mul(page));
                     }
                 }
             }
@@ -160,9 +186,33 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
                 for instance in section {
                     if let (Instance::Instantiate { module_index, .. }, Some(level)) =
                         (instance.map_err(malformed)?, levels.last_mut())
-                        && let Some(memory) = level.modules.get(module_index as usize)
                     {
-                        level.memory = level.memory.saturating_add(*memory);
+                        level.needs = level.needs.plus(found(&level.modules, module_index));
+                    }
+                }
+            }
+            Payload::ComponentInstanceSection(section) => {
+                for instance in section {
+                    if let (ComponentInstance::Instantiate { component_index, .. }, Some(level)) =
+                        (instance.map_err(malformed)?, levels.last_mut())
+                    {
+                        level.needs = level.needs.plus(found(&level.components, component_index));
+                    }
+                }
+            }
+            Payload::ComponentAliasSection(section) => {
+                for alias in section {
+                    let (needs, is_module) = match alias.map_err(malformed)? {
+                        ComponentAlias::Outer { kind: ComponentOuterAliasKind::CoreModule, count, index } => {
+                            (outer(&levels, count).map(|level| found(&level.modules, index)), true)
+                        }
+                        ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                            (outer(&levels, count).map(|level| found(&level.components, index)), false)
+                        }
+                        _ => continue,
+                    };
+                    if let (Some(needs), Some(level)) = (needs, levels.last_mut()) {
+                        if is_module { level.modules.push(needs) } else { level.components.push(needs) }
                     }
                 }
             }
@@ -185,6 +235,15 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
                     info.exports.push(name.to_owned());
                 }
             }
+            Payload::CodeSectionEntry(body) => {
+                functions += 1;
+                if functions > MAX_FUNCTIONS {
+                    return Err(InspectError::Code(format!("it has more than {MAX_FUNCTIONS} functions")));
+                }
+                if body.range().len() > MAX_FUNCTION_BYTES {
+                    return Err(InspectError::Code(format!("a function has more than {MAX_FUNCTION_BYTES} bytes")));
+                }
+            }
             Payload::CustomSection(section) => {
                 if let wasmparser::KnownCustom::Producers(fields) = section.as_known() {
                     note_producers(&mut info.producers, fields);
@@ -196,11 +255,65 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
     Ok(info)
 }
 
+/// What an instance of a module or a component takes.
+#[derive(Clone, Copy, Default)]
+struct Needs {
+    instances: u64,
+    memory: u64,
+}
+
+impl Needs {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            instances: self.instances.saturating_add(other.instances),
+            memory: self.memory.saturating_add(other.memory),
+        }
+    }
+}
+
+/// What only matters before compiling, since it reads all code: blocks nested deeper than any compiler of a real
+/// language nests them.
+pub fn check_code(bytes: &[u8]) -> Result<(), InspectError> {
+    for payload in Parser::new(0).parse_all(bytes) {
+        let malformed = |error: wasmparser::BinaryReaderError| InspectError::Malformed(error.to_string());
+        let Payload::CodeSectionEntry(body) = payload.map_err(malformed)? else { continue };
+        let mut nesting = 0usize;
+        let mut operators = body.get_operators_reader().map_err(malformed)?;
+        while !operators.eof() {
+            match operators.read().map_err(malformed)? {
+                Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } | Operator::TryTable { .. } => {
+                    nesting += 1;
+                }
+                Operator::End => nesting = nesting.saturating_sub(1),
+                _ => {}
+            }
+            if nesting > MAX_BLOCKS {
+                return Err(InspectError::Code(format!("a function nests more than {MAX_BLOCKS} blocks")));
+            }
+        }
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Level {
     module: bool,
-    memory: u64,
-    modules: Vec<u64>,
+    needs: Needs,
+    modules: Vec<Needs>,
+    components: Vec<Needs>,
+}
+
+/// What an index stands for. Where it stands for something that came through an instance, the most that is known: the
+/// engine counts again.
+fn found(known: &[Needs], index: u32) -> Needs {
+    known.get(index as usize).copied().unwrap_or_else(|| {
+        let most = |of: fn(&Needs) -> u64| known.iter().map(of).max().unwrap_or(0);
+        Needs { instances: most(|needs| needs.instances), memory: most(|needs| needs.memory) }
+    })
+}
+
+fn outer(levels: &[Level], count: u32) -> Option<&Level> {
+    levels.len().checked_sub(1)?.checked_sub(count as usize).and_then(|at| levels.get(at))
 }
 
 /// A remark by whoever built the file: what cannot be read of it is left out.

@@ -10,7 +10,7 @@ use super::bindings::v0_1::{hooks, tools};
 use super::cache::sha256_hex;
 use super::engine::Engine;
 use super::failure::Failure;
-use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError, inspect};
+use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError, check_code, inspect};
 use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
 use crate::model::{DefinitionError, Json, ToolDefinition};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
@@ -23,8 +23,8 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 const MAX_TOOLS: usize = 1_000;
 /// Most subscriptions of one component, and tool names in each.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
-/// Largest description of a component: all its definitions and subscriptions as JSON.
-const MAX_DESCRIPTION_BYTES: usize = 16 << 20;
+/// Largest description of a component: all its definitions and subscriptions as JSON. 500 tools with schemas of 8 KiB.
+pub(super) const MAX_DESCRIPTION_BYTES: usize = 4 << 20;
 
 /// Where a component comes from.
 #[derive(Clone, Debug)]
@@ -316,6 +316,7 @@ fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Compon
     let wasm = &engine.0.wasm;
     let fail = |error: wasmtime::Error| LoadErrorReason::Compile(format!("{error:#}"));
     let Some(cache) = &engine.0.cache else {
+        check_code(bytes)?;
         return Component::new(wasm, bytes).map_err(fail);
     };
     let key = format!("{}-{:016x}", info.sha256, compatibility(wasm));
@@ -331,6 +332,7 @@ fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Compon
             }
         }
     }
+    check_code(bytes)?;
     let component = Component::new(wasm, bytes).map_err(fail)?;
     match component.serialize() {
         Ok(code) => {

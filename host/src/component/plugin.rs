@@ -10,9 +10,10 @@ use wasmtime::component::InstancePre;
 
 use super::bindings::v0_1::{self as bindings, hooks, tools};
 use super::engine::Engine;
-use super::failure::Failure;
+use super::failure::{Failure, Refused, bounded};
 use super::instance::{CallState, Entry};
 use super::keys;
+use super::load::MAX_DESCRIPTION_BYTES;
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolDefinition, ToolResult};
 use crate::pipeline::{
     CallContext, Decision, Hook, HookError, HookEvent, Key, LogSink, Settled, Slot, Tool, ToolError,
@@ -55,6 +56,12 @@ impl Loaded {
                 let (store, instance) = entry.instantiate(&self.pre).await?;
                 let guest = indices.load(&mut *store, &instance)?;
                 let definitions = guest.call_definitions(&mut *store).await?;
+                // Before anything of them is parsed, which takes many times their size.
+                let bytes: usize = definitions.iter().map(bindings::definition_size).sum();
+                if bytes > MAX_DESCRIPTION_BYTES {
+                    let reason = format!("its definitions take {bytes} bytes, more than {MAX_DESCRIPTION_BYTES}");
+                    return Err(Refused(reason).into());
+                }
                 definitions.into_iter().map(|d| Ok(bindings::definition_in(d)?)).collect::<wasmtime::Result<Vec<_>>>()
             })
             .await;
@@ -106,7 +113,17 @@ impl Tool for ComponentTool {
             guest.call_prepare_arguments(&mut *store, &self.definition.name, &arguments.text().to_owned()).await
         })
         .await;
-        let prepared = entry.finish(outcome).map_err(|f| self.error(f))?.map_err(ToolError::failed)?;
+        let prepared =
+            entry.finish(outcome).map_err(|f| self.error(f))?.map_err(|message| ToolError::failed(bounded(message)))?;
+        let limit = self.loaded.info.limits.arguments_bytes;
+        if prepared.len() > limit {
+            let text = format!(
+                "Tool {} prepared {} bytes of arguments, over its limit of {limit}",
+                self.definition.name,
+                prepared.len()
+            );
+            return Err(ToolError::of(ErrorKind::OutputLimit, text).with_hint("the limit is limits.arguments-bytes"));
+        }
         Json::parse(prepared)
             .map_err(|bad| ToolError::failed(format!("Tool {}: prepared arguments are {bad}", self.definition.name)))
     }
@@ -136,7 +153,7 @@ impl Tool for ComponentTool {
             let call = bindings::call_out(&cx.call, arguments);
             match guest.call_execute(&mut *store, &call).await? {
                 Ok(result) => Ok(Ok(bindings::result_in(result)?)),
-                Err(tools::Failure::Failed(message)) => Ok(Err(ToolError::failed(message))),
+                Err(tools::Failure::Failed(message)) => Ok(Err(ToolError::failed(bounded(message)))),
                 Err(tools::Failure::Cancelled) => Ok(Err(ToolError::cancelled())),
             }
         })
@@ -215,7 +232,7 @@ impl Hook for ComponentHook {
             let guest = indices.load(&mut *store, &instance)?;
             match guest.call_before_tool_call(&mut *store, &bindings::before_out(&cx.call, arguments)).await? {
                 Ok(decision) => Ok(Ok(bindings::decision_in(decision)?)),
-                Err(message) => Ok(Err(HookError::Returned(message))),
+                Err(message) => Ok(Err(HookError::Returned(bounded(message)))),
             }
         })
         .await;
@@ -239,7 +256,7 @@ impl Hook for ComponentHook {
             let context = bindings::after_out(&cx.call, arguments, result, is_error, error);
             match guest.call_after_tool_call(&mut *store, &context).await? {
                 Ok(change) => Ok(Ok(change.map(bindings::override_in).transpose()?)),
-                Err(message) => Ok(Err(HookError::Returned(message))),
+                Err(message) => Ok(Err(HookError::Returned(bounded(message)))),
             }
         })
         .await;

@@ -15,12 +15,14 @@ pub struct ToolCall {
     pub name: Arc<str>,
     /// The arguments as the model wrote them.
     pub arguments: Json,
+    /// Why what the model wrote is no JSON document; `arguments` is then its text as a string.
+    pub(crate) unreadable: Option<Arc<str>>,
 }
 
 impl ToolCall {
     /// A call from its parts.
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Json) -> Self {
-        Self { id: id.into(), name: name.into(), arguments }
+        Self { id: id.into(), name: name.into(), arguments, unreadable: None }
     }
 }
 
@@ -77,11 +79,32 @@ struct Wire<'a> {
 }
 
 #[derive(Deserialize)]
-struct WireCall {
-    id: Arc<str>,
+struct WireCall<'a> {
+    #[serde(borrow)]
+    id: &'a serde_json::value::RawValue,
     name: Arc<str>,
-    #[serde(default = "Json::empty_object")]
-    arguments: Json,
+    #[serde(borrow)]
+    arguments: Option<&'a serde_json::value::RawValue>,
+}
+
+impl WireCall<'_> {
+    /// One call's arguments that cannot be read are that call's error, not the message's. An id may be a number.
+    fn call(self) -> Result<ToolCall, serde_json::Error> {
+        let id = match self.id.get() {
+            number if number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => number.to_owned(),
+            text => serde_json::from_str(text)?,
+        };
+        let Some(text) = self.arguments.map(serde_json::value::RawValue::get) else {
+            return Ok(ToolCall::new(id, self.name, Json::empty_object()));
+        };
+        Ok(match Json::verify(text) {
+            Ok(arguments) => ToolCall::new(id, self.name, arguments),
+            Err(error) => ToolCall {
+                unreadable: Some(error.to_string().into()),
+                ..ToolCall::new(id, self.name, Json::from_value(text.into()))
+            },
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -99,25 +122,27 @@ impl AssistantMessage {
     /// Reads `{stopReason?, content: [{type: "toolCall", id, name, arguments}, …]}` or a bare array of calls. Content of
     /// other types is kept in [`raw`](Self::raw) only.
     pub fn parse(text: &str) -> Result<Self, MessageError> {
-        let raw = Json::verify(text)?;
-        let shape = |e: serde_json::Error| MessageError::Shape(e.to_string());
-        let bare = raw.text().starts_with('[');
+        let shape = |e: serde_json::Error| {
+            if e.is_data() { MessageError::Shape(e.to_string()) } else { MessageError::Json(e.into()) }
+        };
+        let text = text.trim_start();
+        let bare = text.starts_with('[');
         let wire = if bare {
-            Wire { stop_reason: StopReason::ToolUse, content: serde_json::from_str(raw.text()).map_err(shape)? }
+            Wire { stop_reason: StopReason::ToolUse, content: serde_json::from_str(text).map_err(shape)? }
         } else {
-            serde_json::from_str::<Wire<'_>>(raw.text()).map_err(shape)?
+            serde_json::from_str::<Wire<'_>>(text).map_err(shape)?
         };
         let mut calls = Vec::new();
         for (at, part) in wire.content.iter().enumerate() {
             let part_shape = |e: serde_json::Error| MessageError::Shape(format!("content[{at}]: {e}"));
             let kind = serde_json::from_str::<WireType<'_>>(part.get()).map_err(part_shape)?.kind;
             if kind.as_deref() == Some("toolCall") || (bare && kind.is_none()) {
-                let call: WireCall = serde_json::from_str(part.get()).map_err(part_shape)?;
-                calls.push(ToolCall::new(call.id, call.name, call.arguments));
+                let call: WireCall<'_> = serde_json::from_str(part.get()).map_err(part_shape)?;
+                calls.push(call.call().map_err(part_shape)?);
             }
         }
-        let stop_reason = wire.stop_reason;
-        Ok(Self { stop_reason, calls, raw: Some(raw) })
+        // What holds something unreadable is not handed on: hooks and tools get JSON or nothing.
+        Ok(Self { stop_reason: wire.stop_reason, calls, raw: Json::verify(text).ok() })
     }
 }
 
@@ -138,6 +163,18 @@ mod tests {
 
         let bare = AssistantMessage::parse(r#"[{"id":"c1","name":"read","arguments":"x"}]"#).unwrap();
         assert_eq!(bare.calls[0].arguments.text(), "\"x\"");
+    }
+
+    #[test]
+    fn one_calls_unreadable_arguments_are_not_the_messages_error() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let text = format!(
+            r#"[{{"id":7,"name":"a","arguments":{{"t":"\ud83d"}}}},{{"id":"2","name":"b","arguments":{deep}}},{{"id":"3","name":"c"}}]"#
+        );
+        let calls = AssistantMessage::parse(&text).unwrap().calls;
+        assert_eq!(calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), ["7", "2", "3"]);
+        assert_eq!(calls.iter().map(|call| call.unreadable.is_some()).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(calls[0].arguments.text(), r#""{\"t\":\"\\ud83d\"}""#);
     }
 
     #[test]

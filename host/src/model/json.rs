@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -36,15 +37,17 @@ pub enum JsonError {
 }
 
 impl Json {
-    /// Reads a document and keeps its parsed form; for what the host itself looks into.
+    /// Reads a document and keeps its parsed form; for what the host itself looks into. The parsed form takes up to
+    /// seventy times the bytes of the text: bound the text first.
     pub fn parse(text: impl Into<String>) -> Result<Self, JsonError> {
-        let (text, value) = read(text.into())?;
+        let text = checked(text.into())?;
+        let value: Value = serde_json::from_str(text.get())?;
         Ok(Self(Arc::new(Inner { text, value: OnceLock::from(value) })))
     }
 
     /// Checks a document and keeps only its text; for what merely passes through.
     pub fn verify(text: impl Into<String>) -> Result<Self, JsonError> {
-        let (text, _) = read(text.into())?;
+        let text = checked(text.into())?;
         Ok(Self(Arc::new(Inner { text, value: OnceLock::new() })))
     }
 
@@ -93,21 +96,97 @@ impl Json {
     }
 }
 
-fn read(text: String) -> Result<(Box<RawValue>, Value), JsonError> {
-    if mentions_reserved(&text) {
+/// Checks everything that reading the text into a value would, without building one.
+fn checked(text: String) -> Result<Box<RawValue>, JsonError> {
+    if has_reserved_key(&text) {
         return Err(JsonError::Reserved);
     }
-    let value = serde_json::from_str(&text)?;
-    Ok((RawValue::from_string(text)?, value))
+    // First, since it stops at the depth limit; the raw value's own scan does not.
+    Walk { twice: None }.deserialize(&mut serde_json::Deserializer::from_str(&text))?;
+    Ok(RawValue::from_string(text)?)
 }
 
-/// Whether the text could hold a reserved key, written plainly or with `\u00XX` escapes.
-fn mentions_reserved(text: &str) -> bool {
-    if text.contains(RESERVED) {
-        return true;
+/// Reads anything and keeps nothing: strings are decoded, nesting is counted, and where asked for, a key that an object
+/// has twice is noted.
+struct Walk<'a> {
+    twice: Option<&'a mut Option<String>>,
+}
+
+impl Walk<'_> {
+    fn inner(&mut self) -> Walk<'_> {
+        Walk { twice: self.twice.as_deref_mut() }
     }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON document")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(self.inner())?.is_some() {}
+        Ok(())
+    }
+
+    /// Numbers come this way too: with arbitrary precision they are maps of one private key.
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+        if self.twice.is_none() {
+            while entries.next_key_seed(self.inner())?.is_some() {
+                entries.next_value_seed(self.inner())?;
+            }
+            return Ok(());
+        }
+        let mut seen = std::collections::HashSet::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            entries.next_value_seed(self.inner())?;
+            if let Some(key) = seen.replace(key)
+                && let Some(twice) = self.twice.as_deref_mut()
+            {
+                twice.get_or_insert(key);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an object key of the text begins with the reserved words, written plainly or with `\u00XX` escapes.
+fn has_reserved_key(text: &str) -> bool {
     if !text.contains("\\u00") {
-        return false;
+        return reserved_key_at(text);
     }
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -115,7 +194,7 @@ fn mentions_reserved(text: &str) -> bool {
         plain.push_str(&rest[..at]);
         let after = &rest[at + 4..];
         match after.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if byte.is_ascii_graphic() => {
+            Some(byte) if byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\') => {
                 plain.push(byte as char);
                 rest = &after[2..];
             }
@@ -126,7 +205,25 @@ fn mentions_reserved(text: &str) -> bool {
         }
     }
     plain.push_str(rest);
-    plain.contains(RESERVED)
+    reserved_key_at(&plain)
+}
+
+fn reserved_key_at(text: &str) -> bool {
+    text.match_indices(RESERVED).any(|(at, _)| {
+        let begins_string = text[..at].ends_with('"') && !text[..at].ends_with("\\\"");
+        // Behind the words: the rest of the string, its end, and a colon where it is a key.
+        let rest = text[at..].split_once('"').map(|(_, rest)| rest.trim_start());
+        begins_string && rest.is_some_and(|rest| rest.starts_with(':'))
+    })
+}
+
+/// A key that some object of the document has twice. Readers differ in which of the two they take.
+pub(crate) fn duplicate_key(document: &Json) -> Option<String> {
+    let mut twice = None;
+    let mut reader = serde_json::Deserializer::from_str(document.text());
+    // The text was checked when the document was made.
+    let _ = Walk { twice: Some(&mut twice) }.deserialize(&mut reader);
+    twice
 }
 
 impl fmt::Debug for Json {
@@ -203,5 +300,17 @@ mod tests {
         for text in [r#"{"$serde_json::private::Number":"1"}"#, r#"{"\u0024serde_json::private::RawValue":"1"}"#] {
             assert!(matches!(Json::parse(text), Err(JsonError::Reserved)), "{text}");
         }
+        // In a value they are text like any other: this file is one.
+        for text in [r#"{"a":"$serde_json::private::"}"#, r#"["const R: &str = \"$serde_json::private::\" :"]"#] {
+            assert_eq!(Json::parse(text).unwrap().text(), text);
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_found() {
+        let twice = |text: &str| duplicate_key(&Json::verify(text).unwrap());
+        assert_eq!(twice(r#"{"a":1,"b":[{"c":1.5,"c":2}]}"#), Some("c".into()));
+        assert_eq!(twice(r#"{"a":1,"\u0061":2}"#), Some("a".into()));
+        assert_eq!(twice(r#"{"a":{"a":[1,2.0,-0]},"b":{"a":null}}"#), None);
     }
 }

@@ -14,5 +14,6 @@ pub use definition::{Access, DefinitionError, ExclusiveKey, ExecutionMode, Hints
 pub use error::{Denial, ErrorInfo, ErrorKind, Stage};
 pub(crate) use event::unix_ms;
 pub use event::{Event, Metrics, ToolResultMessage};
+pub(crate) use json::duplicate_key;
 pub use json::{Json, JsonError, MAX_DEPTH};
 pub use result::{Override, ToolResult};

@@ -9,11 +9,14 @@ use super::earlier::interrupted;
 use super::guard::{Panicked, Stopped, guarded, with_grace};
 use super::outcome::{Outcome, panicked_hook};
 use super::{Approval, ApprovalRequest, Decision, HookError, HookEvent, Question};
-use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage};
+use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, duplicate_key};
 use crate::registry::{RegisteredHook, RegisteredTool};
 use crate::schema::Invalid;
 
 const STAGE: Stage = Stage::Prepare;
+
+/// Characters of unreadable arguments that are shown to the model, which wrote them a moment ago.
+const MAX_RECEIVED_CHARS: usize = 2_000;
 
 /// What becomes of a call.
 pub(crate) enum Preparation {
@@ -39,6 +42,8 @@ async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<Regis
     run.not_cancelled(STAGE)?;
     let tool = found(call)?;
     not_too_large(tool, arguments)?;
+    readable(tool, &call.cx.call, arguments)?;
+    unambiguous(tool, arguments)?;
     if tool.definition().prepares_arguments {
         *arguments = shim(run, call, tool, arguments).await?;
     }
@@ -72,6 +77,32 @@ fn found(call: &Call) -> Result<&Arc<RegisteredTool>, Outcome> {
     let mut info = ErrorInfo::new(ErrorKind::NotFound, STAGE);
     info.hint = hint;
     Err(Outcome::failed(format!("Tool {} not found", call.cx.call.name), info))
+}
+
+/// What the model wrote may be no JSON at all: cut off, half a character, nested without end.
+fn readable(tool: &RegisteredTool, call: &ToolCall, arguments: &Json) -> Result<(), Outcome> {
+    match &call.unreadable {
+        None => Ok(()),
+        Some(reason) => Err(refused(tool, &format!("{reason}; write the arguments as one JSON object"), arguments)),
+    }
+}
+
+/// Of a key that is there twice one reader takes the first value, another the last: what was checked and approved must
+/// be what runs.
+fn unambiguous(tool: &RegisteredTool, arguments: &Json) -> Result<(), Outcome> {
+    match duplicate_key(arguments) {
+        None => Ok(()),
+        Some(key) => Err(refused(tool, &format!("the key {key:?} is there twice; write each key once"), arguments)),
+    }
+}
+
+fn refused(tool: &RegisteredTool, problem: &str, arguments: &Json) -> Outcome {
+    let received: String = arguments.text().chars().take(MAX_RECEIVED_CHARS).collect();
+    let text = format!(
+        "Validation failed for tool \"{}\":\n  - root: {problem}\n\nReceived arguments:\n{received}",
+        tool.name()
+    );
+    Outcome::failed(text, concerning(tool, ErrorKind::InvalidArguments))
 }
 
 fn not_too_large(tool: &RegisteredTool, arguments: &Json) -> Result<(), Outcome> {

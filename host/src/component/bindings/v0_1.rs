@@ -188,13 +188,16 @@ pub fn settled_out(call: &model::ToolCall, settled: &pipeline::Settled) -> hooks
 
 /// A guest's decision.
 pub fn decision_in(decision: hooks::Decision) -> Result<pipeline::Decision, BadJson> {
+    use crate::component::failure::bounded;
     Ok(match decision {
         hooks::Decision::Allow => pipeline::Decision::Allow,
         hooks::Decision::ReplaceArguments(text) => pipeline::Decision::ReplaceArguments(
             Json::parse(text).map_err(|error| BadJson { field: "replace-arguments", error })?,
         ),
-        hooks::Decision::Block(b) => pipeline::Decision::Block { reason: b.reason, terminate: b.terminate },
-        hooks::Decision::Ask(q) => pipeline::Decision::Ask { title: q.title, text: q.text },
+        hooks::Decision::Block(b) => {
+            pipeline::Decision::Block { reason: b.reason.map(bounded), terminate: b.terminate }
+        }
+        hooks::Decision::Ask(q) => pipeline::Decision::Ask { title: bounded(q.title), text: bounded(q.text) },
     })
 }
 
@@ -221,6 +224,18 @@ pub fn subscription_in(subscription: hooks::Subscription) -> (HookEvent, Option<
         hooks::Event::Settled => HookEvent::Settled,
     };
     (event, subscription.tools)
+}
+
+/// Bytes of a definition's texts.
+pub fn definition_size(definition: &tools::Definition) -> usize {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    definition.name.len()
+        + definition.description.len()
+        + definition.parameters.len()
+        + optional(&definition.label)
+        + optional(&definition.output)
+        + optional(&definition.meta)
+        + definition.exclusive.iter().map(|key| key.pointer.len()).sum::<usize>()
 }
 
 /// A guest's definition of a tool.
