@@ -1,8 +1,9 @@
 //! Real components for tests: built once, loaded into one engine, run by a host.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 use toolgate::component::{Engine, EngineSettings, Loader, PluginSpec, Source};
@@ -16,20 +17,22 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The component built from a guest package of this repository. The first use in a process brings all of them up to
+/// The component built from a guest package of this repository. The first use of each in a process brings it up to
 /// date, unless `TOOLGATE_GUESTS_BUILT` says that whoever runs the tests has done so.
 ///
 /// # Panics
 ///
-/// Where the guests cannot be built.
+/// Where the guest cannot be built.
 pub fn component(package: &str) -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        if std::env::var_os("TOOLGATE_GUESTS_BUILT").is_none() {
-            let status = Command::new(root().join("scripts/build-guests.sh")).status();
-            assert!(status.is_ok_and(|status| status.success()), "scripts/build-guests.sh failed");
+    static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    {
+        let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::env::var_os("TOOLGATE_GUESTS_BUILT").is_none() && !built.contains(package) {
+            let status = Command::new(root().join("scripts/build-guests.sh")).arg(package).status();
+            assert!(status.is_ok_and(|status| status.success()), "scripts/build-guests.sh {package} failed");
+            built.insert(package.to_owned());
         }
-    });
+    }
     let path = root().join("target/guests/components").join(format!("{package}.wasm"));
     assert!(path.is_file(), "{} is missing: is {package} a guest of this workspace?", path.display());
     path
