@@ -23,7 +23,7 @@ pub fn expand(options: &Options, function: &ItemFn) -> Result<TokenStream> {
 
     let ident = &signature.ident;
     let vis = &function.vis;
-    let (parameters, run) = call(function)?;
+    let (parameters, run) = call(function, returns)?;
     let definition = definition(options, function, parameters.as_ref(), returns)?;
     let prepare = options.prepare_arguments.as_ref().map(|path| {
         quote! {
@@ -64,7 +64,7 @@ pub fn expand(options: &Options, function: &ItemFn) -> Result<TokenStream> {
 }
 
 /// The type of the arguments, where the function takes any, and the call of the function.
-fn call(function: &ItemFn) -> Result<(Option<Type>, TokenStream)> {
+fn call(function: &ItemFn, returns: &Type) -> Result<(Option<Type>, TokenStream)> {
     let ident = &function.sig.ident;
     let mut arguments: Option<Type> = None;
     let mut context = false;
@@ -91,7 +91,9 @@ fn call(function: &ItemFn) -> Result<(Option<Type>, TokenStream)> {
         }
     }
     let unused = if context || arguments.is_some() { quote!() } else { quote!(let _ = cx;) };
-    Ok((arguments, quote! { #unused ::toolgate_sdk::__private::run(#ident(#(#passed),*)) }))
+    // Where the function returns something else, the compiler points at what it returns.
+    let called = quote_spanned!(returns.span()=> (#ident(#(#passed),*)));
+    Ok((arguments, quote! { #unused ::toolgate_sdk::__private::run #called }))
 }
 
 fn definition(options: &Options, function: &ItemFn, parameters: Option<&Type>, returns: &Type) -> Result<TokenStream> {
