@@ -203,6 +203,7 @@ impl Definition {
     note = "for example `Result<String, ToolError>`; what `R` may be is listed at `IntoToolResult`"
 )]
 pub trait Returned {
+    /// The answer or the failure of the call.
     fn into_result(self) -> Result<ToolResult, ToolError>;
 }
 

@@ -62,7 +62,7 @@ struct Dose {
     step: Step,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Step {
     Wait { seconds: i64 },
@@ -70,7 +70,8 @@ enum Step {
 
 #[tool(description = "Weighs.")]
 fn weigh(Dose { grams, ratio, step }: Dose) -> Result<String, ToolError> {
-    Ok(format!("{grams} {ratio} {step:?}"))
+    let Step::Wait { seconds } = step;
+    Ok(format!("{grams} {ratio} {seconds}"))
 }
 
 toolgate_sdk::plugin! { tools: [edit, count, weigh] }
@@ -131,8 +132,8 @@ fn whole_numbers_with_fraction_or_exponent_are_integers() {
         let arguments: Value = serde_json::from_str(&arguments).unwrap();
         testing::call(&weigh {}, arguments).map(|result| result.joined_text()).map_err(|error| error.to_string())
     };
-    assert_eq!(call("50.0", "1").unwrap(), "50 2.5 Wait { seconds: 1 }");
-    assert_eq!(call("1e3", "-60.0").unwrap(), "1000 2.5 Wait { seconds: -60 }");
+    assert_eq!(call("50.0", "1").unwrap(), "50 2.5 1");
+    assert_eq!(call("1e3", "-60.0").unwrap(), "1000 2.5 -60");
     assert_eq!(
         call("50.0", "0.5").unwrap_err(),
         "Invalid arguments: `step`: invalid type: floating point `0.5`, expected i64"

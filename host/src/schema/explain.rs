@@ -115,7 +115,7 @@ struct Explainer<'g> {
     path: Vec<String>,
 }
 
-impl Explainer<'_> {
+impl<'g> Explainer<'g> {
     fn note(&self, found: &mut Findings, message: impl Into<String>) {
         found.push(Finding::new(words::path(&self.path), message));
     }
@@ -293,6 +293,9 @@ impl Explainer<'_> {
                 return;
             }
         }
+        if self.wrong_tag(members, value, found) {
+            return;
+        }
         // Of `Option` of something, null was not meant. And where the value carries the tag of some, it means those.
         let choice = members.iter().filter(|&&member| !self.only_null(member)).count() > 1;
         let mut explained: Vec<(usize, Findings, Option<String>)> = Vec::new();
@@ -364,12 +367,64 @@ impl Explainer<'_> {
     fn tag(&self, member: NodeId, value: &Value) -> Option<String> {
         let graph = self.coercer.walk.graph;
         let node = graph.node(self.target(member));
-        let (name, value) = node.property_names.iter().find_map(|name| {
-            let value = value.get(name)?;
-            let fixed = graph.constant(self.target(*node.properties.get(name)?))?;
-            (value == fixed && value.is_string()).then_some((name, value))
+        let (name, value) = value.as_object()?.iter().find(|(name, value)| {
+            let fixed = node.properties.get(*name).and_then(|&child| graph.constant(self.target(child)));
+            value.is_string() && fixed == Some(*value)
         })?;
         Some(format!("{} = {}", words::segment(name), words::literal(value)))
+    }
+
+    /// Where a property tells all alternatives apart and the value has none of its values, that is the problem to tell.
+    fn wrong_tag(&mut self, members: &[NodeId], value: &Value, found: &mut Findings) -> bool {
+        let Some(map) = value.as_object() else { return false };
+        let members: Vec<NodeId> =
+            members.iter().map(|&member| self.target(member)).filter(|&member| !self.only_null(member)).collect();
+        let Some((name, tags)) = self.discriminator(&members) else { return false };
+        let expected = words::list(tags.iter().map(|tag| words::literal(tag)), "or", limits::MAX_LISTED);
+        self.path.push(words::segment(name));
+        let wrong = match map.get(name) {
+            Some(tag) if tags.contains(&tag) => false,
+            Some(tag) => {
+                self.mismatch(found, expected, tag);
+                true
+            }
+            None => {
+                let finding = Finding::new(words::path(&self.path), "required property is missing");
+                found.push(Finding { aside: Some(format!("expected {expected}")), ..finding });
+                true
+            }
+        };
+        self.path.pop();
+        wrong
+    }
+
+    /// The required property that each of `members` fixes to a string of its own, and these strings.
+    fn discriminator(&mut self, members: &[NodeId]) -> Option<(&'g str, Vec<&'g Value>)> {
+        let graph = self.coercer.walk.graph;
+        let (&first, rest) = members.split_first()?;
+        if rest.is_empty() {
+            return None;
+        }
+        for name in &graph.node(first).required {
+            let mut tags = Vec::new();
+            for &member in members {
+                let node = graph.node(member);
+                if !self.coercer.walk.spend(1 + (node.required.len() + tags.len()) as u64) {
+                    return None;
+                }
+                let Some(&child) = node.properties.get(name) else { break };
+                match graph.constant(self.target(child)) {
+                    Some(tag) if tag.is_string() && node.required.contains(name) && !tags.contains(&tag) => {
+                        tags.push(tag)
+                    }
+                    _ => break,
+                }
+            }
+            if tags.len() == members.len() {
+                return Some((name, tags));
+            }
+        }
+        None
     }
 
     fn mismatch(&self, found: &mut Findings, expected: String, value: &Value) {

@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, ItemFn, Lit, Meta, PathArguments, Result, ReturnType, Type,
+    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, Meta, PathArguments, Result,
+    ReturnType, Type,
 };
 
 use crate::options::{Options, check_name};
@@ -92,8 +93,15 @@ fn call(function: &ItemFn, returns: &Type) -> Result<(Option<Type>, TokenStream)
     }
     let unused = if context || arguments.is_some() { quote!() } else { quote!(let _ = cx;) };
     // Where the function returns something else, the compiler points at what it returns.
-    let called = quote_spanned!(returns.span()=> (#ident(#(#passed),*)));
-    Ok((arguments, quote! { #unused ::toolgate_sdk::__private::run #called }))
+    let returned = Ident::new("returned", returns.span());
+    Ok((
+        arguments,
+        quote! {
+            #unused
+            let #returned = #ident(#(#passed),*);
+            ::toolgate_sdk::__private::run(#returned)
+        },
+    ))
 }
 
 fn definition(options: &Options, function: &ItemFn, parameters: Option<&Type>, returns: &Type) -> Result<TokenStream> {
