@@ -36,8 +36,9 @@ use crate::{
 /// ```
 ///
 /// Several hooks of one component are asked in the listed order, those only that subscribe to the event and the tool:
-/// - before: replaced arguments go on to the next hook; the first block or ask decides. An ask after a replacement of
-///   another hook in the same component is an error, since the contract can't carry both;
+/// - before: replaced arguments go on to the next hook; the first block ends it, also after an ask. The questions of
+///   several hooks become one. An ask beside a replacement of another hook in the same component is an error, since the
+///   contract can't carry both: such hooks belong into plugins of their own;
 /// - after: each sees the result as the earlier ones left it;
 /// - the first error ends it.
 pub trait Hook {
@@ -114,7 +115,8 @@ impl Decision {
         Self::ReplaceArguments(to_json("replaced arguments", &arguments))
     }
 
-    /// Asks the host's approver, after the later hooks have run. No approver, a no and no answer decline.
+    /// Asks the host's approver, after the later hooks have run: a block among them wins. No approver, a no and no
+    /// answer decline. What was approved runs; the hook is not asked again.
     pub fn ask(title: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Ask(Question { title: title.into(), text: text.into() })
     }
@@ -270,6 +272,7 @@ fn wanting<'a>(hooks: &'a [Box<dyn Hook>], event: Event, tool: &'a str) -> impl 
 
 pub(crate) fn before(hooks: &[Box<dyn Hook>], mut cx: BeforeContext) -> Result<Decision, HookError> {
     let mut replaced = false;
+    let mut asked: Option<Question> = None;
     let name = cx.call.name.clone();
     for hook in wanting(hooks, Event::BeforeToolCall, &name) {
         match hook.before_tool_call(&cx)? {
@@ -278,16 +281,29 @@ pub(crate) fn before(hooks: &[Box<dyn Hook>], mut cx: BeforeContext) -> Result<D
                 cx.arguments = arguments;
                 replaced = true;
             }
-            Decision::Ask(_) if replaced => {
-                return Err(HookError::new(
-                    "A hook asked for approval after another hook of the same plugin had replaced the arguments; put \
-                     the two hooks into plugins of their own",
-                ));
+            Decision::Ask(question) => {
+                asked = Some(match asked {
+                    Some(asked) => both(&asked, &question),
+                    None => question,
+                });
             }
-            decision => return Ok(decision),
+            block @ Decision::Block(_) => return Ok(block),
         }
     }
-    Ok(if replaced { Decision::ReplaceArguments(cx.arguments) } else { Decision::Allow })
+    match (asked, replaced) {
+        (Some(_), true) => Err(HookError::new(
+            "One hook asked for approval and another hook of the same plugin replaced the arguments; put the two hooks \
+             into plugins of their own",
+        )),
+        (Some(question), false) => Ok(Decision::Ask(question)),
+        (None, true) => Ok(Decision::ReplaceArguments(cx.arguments)),
+        (None, false) => Ok(Decision::Allow),
+    }
+}
+
+/// The contract carries one question per component; the person has to see both.
+fn both(first: &Question, second: &Question) -> Question {
+    Question { title: format!("{}; {}", first.title, second.title), text: format!("{}\n\n{}", first.text, second.text) }
 }
 
 pub(crate) fn after(hooks: &[Box<dyn Hook>], mut cx: AfterContext) -> Result<Option<Override>, HookError> {
@@ -368,11 +384,30 @@ mod tests {
     }
 
     #[test]
-    fn an_ask_after_a_replacement_fails_closed() {
+    fn an_ask_beside_a_replacement_fails_closed() {
         let ask = || on_before(|_| Decision::ask("Sure?", "It deletes"));
-        assert_eq!(decide(&[ask()], "t").unwrap(), Decision::ask("Sure?", "It deletes"));
-        let replace = on_before(|_| Decision::replace(json!({})));
-        assert!(decide(&[replace, ask()], "t").is_err());
+        let replace = || on_before(|_| Decision::replace(json!({})));
+        assert!(decide(&[replace(), ask()], "t").is_err());
+        assert!(decide(&[ask(), replace()], "t").is_err());
+        let block = on_before(|_| Decision::block("no"));
+        assert_eq!(decide(&[ask(), replace(), block], "t").unwrap(), Decision::block("no"));
+    }
+
+    /// Reported by a tool author: with both in one plugin, an approved ask ran what the later hook blocks.
+    #[test]
+    fn a_block_after_an_ask_wins() {
+        let ask = || on_before(|_| Decision::ask("Sure?", "It deletes"));
+        let allow = || on_before(|_| Decision::allow());
+        let block = || on_before(|_| Decision::block_and_terminate("no"));
+        assert_eq!(decide(&[ask(), allow()], "t").unwrap(), Decision::ask("Sure?", "It deletes"));
+        assert_eq!(decide(&[ask(), allow(), block()], "t").unwrap(), Decision::block_and_terminate("no"));
+    }
+
+    #[test]
+    fn questions_of_one_plugin_become_one() {
+        let delete = on_before(|_| Decision::ask("Delete?", "All of it."));
+        let pay = on_before(|_| Decision::ask("Pay?", "One euro."));
+        assert_eq!(decide(&[delete, pay], "t").unwrap(), Decision::ask("Delete?; Pay?", "All of it.\n\nOne euro."));
     }
 
     #[test]

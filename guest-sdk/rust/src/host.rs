@@ -14,6 +14,10 @@ pub struct Host;
 
 impl Host {
     /// All of the operator's settings for this plugin (`[plugins.NAME.config]`). An error where they don't fit `T`.
+    ///
+    /// Settings are not checked before they are read: in a tool or hook they don't fit only once it is called. A
+    /// function given to [`plugin!`](crate::plugin) reads them at load, where an error refuses the plugin. A key that
+    /// `T` doesn't know is ignored, unless `T` says `#[serde(deny_unknown_fields)]`.
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, HostError> {
         parse(&backend::config_all())
             .map_err(|error| HostError::new(format_args!("The plugin's configuration does not fit: {error}")))
@@ -28,11 +32,24 @@ impl Host {
     }
 
     /// Whether the batch is cancelled. A tool that sees it should stop: [`ToolError::cancelled`](crate::ToolError::cancelled).
+    #[must_use]
     pub fn is_cancelled(&self) -> bool {
         backend::is_cancelled()
     }
 
     /// Sleeps, but not beyond cancellation; returns whether cancelled. The call's deadline goes on meanwhile.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use toolgate_sdk::prelude::*;
+    /// # fn pause(cx: &ToolContext) -> Result<(), ToolError> {
+    /// if cx.wait(Duration::from_secs(1)) {
+    ///     return Err(ToolError::cancelled());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "true means that the batch is cancelled: stop, and return `ToolError::cancelled()`"]
     pub fn wait(&self, duration: Duration) -> bool {
         let millis = duration.as_nanos().div_ceil(1_000_000);
         backend::wait(u32::try_from(millis).unwrap_or(u32::MAX))
@@ -93,12 +110,17 @@ pub fn granted_paths() -> Vec<String> {
     Vec::new()
 }
 
-/// Reads JSON; the error names the place by its path.
+/// Reads JSON; the error names the place by its path. Not by line and column: whoever gets to read it did not write
+/// this text.
 pub(crate) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
-        if path == "." { error.into_inner().to_string() } else { format!("`{path}`: {}", error.into_inner()) }
+        let error = error.into_inner();
+        let text = error.to_string();
+        let position = format!(" at line {} column {}", error.line(), error.column());
+        let text = text.strip_suffix(&position).unwrap_or(&text);
+        if path == "." { text.to_owned() } else { format!("`{path}`: {text}") }
     })?;
     deserializer.end().map_err(|error| error.to_string())?;
     Ok(value)

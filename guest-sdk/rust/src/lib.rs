@@ -34,6 +34,7 @@ mod export;
 mod hook;
 mod host;
 pub mod log;
+mod number;
 mod panic;
 mod result;
 mod schema;
@@ -174,5 +175,5 @@ macro_rules! __list {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::export::{HookPlugin, Items, ToolPlugin};
-    pub use crate::tool::{prepare, run};
+    pub use crate::tool::{Returned, prepare, run};
 }

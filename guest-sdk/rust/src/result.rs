@@ -89,7 +89,12 @@ pub(crate) fn to_json(what: &str, value: &impl Serialize) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Json<T>(pub T);
 
-/// What a tool may return, or send as a partial result.
+/// What a tool may return, or send as a partial result: `String`, `&str`, `()`, [`Content`] (an image, a sound, a
+/// resource), `Vec<Content>`, [`Json`], or a [`ToolResult`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no answer of a tool",
+    note = "an answer is a `String`, `&str`, `()`, `Content`, `Vec<Content>`, `Json<T>` (data) or a `ToolResult`"
+)]
 pub trait IntoToolResult {
     /// Fails where the value can't be written as JSON.
     fn into_tool_result(self) -> Result<ToolResult, ToolError>;

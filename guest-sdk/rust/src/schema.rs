@@ -3,10 +3,11 @@
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 /// Draft 2020-12 of what `T` deserializes from.
 pub fn input<T: JsonSchema>() -> String {
-    let mut schema = generate::<T>(SchemaSettings::draft2020_12());
+    let mut schema = generate::<T>(SchemaSettings::draft2020_12(), number_format_as_range);
     // Arguments are an object even where the type doesn't say so (`Value`, an enum of objects); clients insist.
     if schema.get("type").is_none() && schema.get("$ref").is_none() {
         schema.insert("type".into(), "object".into());
@@ -27,10 +28,10 @@ pub fn object_output<T: JsonSchema>() -> Option<String> {
 }
 
 fn output_schema<T: JsonSchema>() -> Schema {
-    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize(), drop_number_format)
 }
 
-fn generate<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+fn generate<T: JsonSchema>(settings: SchemaSettings, number_format: fn(&mut Schema)) -> Schema {
     let settings = settings.with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
@@ -40,7 +41,7 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     if schema.get("title").and_then(|title| title.as_str()) == Some(T::schema_name().as_ref()) {
         schema.remove("title");
     }
-    RecursiveTransform(drop_number_format).transform(&mut schema);
+    RecursiveTransform(number_format).transform(&mut schema);
     schema
 }
 
@@ -55,11 +56,34 @@ fn drop_number_format(schema: &mut Schema) {
     }
 }
 
+/// What schemars leaves out for the larger types. An integer beyond its type should be refused with the other problems
+/// of the arguments, in the host's words, not by serde. Those of 128 bits have no bounds that every JSON parser reads.
+fn number_format_as_range(schema: &mut Schema) {
+    let range = match schema.get("format").and_then(|format| format.as_str()) {
+        Some("int32") => Some((Value::from(i32::MIN), Value::from(i32::MAX))),
+        Some("int64") => Some((Value::from(i64::MIN), Value::from(i64::MAX))),
+        Some("int") => Some((Value::from(isize::MIN), Value::from(isize::MAX))),
+        Some("uint32") => Some((Value::from(0), Value::from(u32::MAX))),
+        Some("uint64") => Some((Value::from(0), Value::from(u64::MAX))),
+        Some("uint") => Some((Value::from(0), Value::from(usize::MAX))),
+        _ => None,
+    };
+    if let Some((least, most)) = range {
+        // The author's own are tighter.
+        for (keyword, bound) in [("minimum", least), ("maximum", most)] {
+            if schema.get(keyword).is_none() {
+                schema.insert(keyword.into(), bound);
+            }
+        }
+    }
+    drop_number_format(schema);
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use serde::{Deserialize, Serialize};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -90,12 +114,44 @@ mod tests {
                 "properties": {
                     "inner": {
                         "type": "object",
-                        "properties": {"count": {"type": "integer", "minimum": 0, "description": "How many."}},
+                        "properties": {"count": {
+                            "type": "integer", "minimum": 0, "maximum": 4294967295_u32, "description": "How many.",
+                        }},
                         "required": ["count"],
                     },
                     "note": {"type": ["string", "null"]},
                 },
                 "required": ["inner"],
+            })
+        );
+    }
+
+    #[test]
+    fn integers_have_the_range_of_their_type_unless_the_author_gave_one() {
+        #[derive(Deserialize, JsonSchema)]
+        #[allow(dead_code)]
+        struct Integers {
+            a: u8,
+            b: i32,
+            c: Option<u64>,
+            d: Vec<i64>,
+            #[schemars(range(min = 1, max = 10))]
+            e: usize,
+            f: std::num::NonZeroU32,
+            g: u128,
+            h: f64,
+        }
+        assert_eq!(
+            parsed(input::<Integers>())["properties"],
+            json!({
+                "a": {"type": "integer", "minimum": 0, "maximum": 255},
+                "b": {"type": "integer", "minimum": i32::MIN, "maximum": i32::MAX},
+                "c": {"type": ["integer", "null"], "minimum": 0, "maximum": u64::MAX},
+                "d": {"type": "array", "items": {"type": "integer", "minimum": i64::MIN, "maximum": i64::MAX}},
+                "e": {"type": "integer", "minimum": 1, "maximum": 10},
+                "f": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
+                "g": {"type": "integer", "minimum": 0},
+                "h": {"type": "number"},
             })
         );
     }

@@ -10,8 +10,33 @@
 //! }
 //!
 //! testing::set_config(json!({"greeting": "hi"}));
+//! // The type that `#[tool]` puts beside the function; built with braces.
 //! assert_eq!(testing::call(&greet {}, json!({})).unwrap().joined_text(), "hi");
 //! ```
+//!
+//! A hook is asked with [`before`] and [`after`]; one that doesn't subscribe to the event and the tool is not called.
+//!
+//! ```
+//! use toolgate_sdk::{prelude::*, testing};
+//!
+//! struct Mask;
+//! impl Hook for Mask {
+//!     fn subscriptions(&self) -> Vec<Subscription> {
+//!         vec![Subscription::after()]
+//!     }
+//!     fn after_tool_call(&self, _cx: &AfterContext) -> Result<Option<Override>, HookError> {
+//!         Ok(Some(Override::new().content(vec!["***".into()])))
+//!     }
+//! }
+//!
+//! let change = testing::after(Box::new(Mask), "read", json!({}), ToolResult::text("secret")).unwrap();
+//! assert_eq!(change, Some(Override::new().content(vec!["***".into()])));
+//! let decision = testing::before(Box::new(Mask), "read", json!({})).unwrap();
+//! assert_eq!(decision, Decision::allow());
+//! ```
+//!
+//! What it does not play: validation and coercion of arguments, grants, limits, the order of calls. `toolgate call`
+//! runs the built component with all of them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Access, Definition, ExclusiveKey, ExecutionMode, Hints, Host, HostError, IntoToolResult, ToolCall, ToolError,
-    ToolResult, host, schema,
+    ToolResult, host, number, schema,
 };
 
 /// A tool. [`#[tool]`](macro@crate::tool) implements it for a function; by hand it serves tools whose definition is
@@ -68,7 +68,11 @@ impl ToolContext {
         &self.call
     }
 
-    /// The arguments as `T`. The error names the argument that does not fit.
+    /// The arguments as `T`. The error names the argument that does not fit. An argument that `T` doesn't know is
+    /// ignored, unless `T` says `#[serde(deny_unknown_fields)]`, which also reaches the schema.
+    ///
+    /// A model may write an integer as `50.0` or `1e3`: where `T` doesn't fit otherwise, whole numbers are read as
+    /// integers.
     pub fn parse_arguments<T: DeserializeOwned>(&self) -> Result<T, HostError> {
         parse_arguments(&self.call.arguments)
     }
@@ -94,7 +98,10 @@ impl Deref for ToolContext {
 }
 
 pub(crate) fn parse_arguments<T: DeserializeOwned>(json: &str) -> Result<T, HostError> {
-    host::parse(json).map_err(|error| HostError::new(format_args!("Invalid arguments: {error}")))
+    host::parse(json)
+        // Only then, since a `Value` in `T` shows how a number was written.
+        .or_else(|_| host::parse(&number::write_whole_numbers_as_integers(json)))
+        .map_err(|error| HostError::new(format_args!("Invalid arguments: {error}")))
 }
 
 impl Definition {
@@ -189,13 +196,26 @@ impl Definition {
     }
 }
 
+/// What the function behind a `#[tool]` returns. A trait for the sake of the compiler's message.
+#[diagnostic::on_unimplemented(
+    message = "a tool returns a `Result`, not `{Self}`",
+    label = "make it a `Result<R, ToolError>`",
+    note = "for example `Result<String, ToolError>`; what `R` may be is listed at `IntoToolResult`"
+)]
+pub trait Returned {
+    /// The answer or the failure of the call.
+    fn into_result(self) -> Result<ToolResult, ToolError>;
+}
+
+impl<R: IntoToolResult, E: Into<ToolError>> Returned for Result<R, E> {
+    fn into_result(self) -> Result<ToolResult, ToolError> {
+        self.map_err(Into::into)?.into_tool_result()
+    }
+}
+
 /// Runs the function behind a `#[tool]`.
-pub fn run<R, E>(result: Result<R, E>) -> Result<ToolResult, ToolError>
-where
-    R: IntoToolResult,
-    E: Into<ToolError>,
-{
-    result.map_err(Into::into)?.into_tool_result()
+pub fn run<T: Returned>(returned: T) -> Result<ToolResult, ToolError> {
+    returned.into_result()
 }
 
 /// Runs the function behind `prepare_arguments = ..`.

@@ -1,5 +1,6 @@
 //! What `#[tool]` makes of its options, and the stand-in host of `testing`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+#![deny(unfulfilled_lint_expectations)]
 
 use std::time::Duration;
 
@@ -54,7 +55,26 @@ fn count(cx: &ToolContext) -> Result<String, HostError> {
     Ok(cx.state(Scope::Turn).add("calls", 1.0)?.to_string())
 }
 
-toolgate_sdk::plugin! { tools: [edit, count] }
+#[derive(Deserialize, JsonSchema)]
+struct Dose {
+    grams: u32,
+    ratio: f64,
+    step: Step,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Step {
+    Wait { seconds: i64 },
+}
+
+#[tool(description = "Weighs.")]
+fn weigh(Dose { grams, ratio, step }: Dose) -> Result<String, ToolError> {
+    let Step::Wait { seconds } = step;
+    Ok(format!("{grams} {ratio} {seconds}"))
+}
+
+toolgate_sdk::plugin! { tools: [edit, count, weigh] }
 
 #[test]
 fn options_reach_the_definition() {
@@ -101,10 +121,31 @@ fn older_arguments_are_prepared_and_data_is_text_too() {
 #[test]
 fn an_argument_that_does_not_fit_is_named_by_its_path() {
     let error = testing::call(&edit {}, json!({"path": "a", "edits": ["x", 2]})).unwrap_err().to_string();
-    assert!(
-        error.starts_with("Invalid arguments: `edits[1]`: invalid type: integer `2`, expected a string"),
-        "{error}"
+    assert_eq!(error, "Invalid arguments: `edits[1]`: invalid type: integer `2`, expected a string");
+}
+
+/// Such arguments are valid by their schema: a tool author saw them fail afterwards.
+#[test]
+fn whole_numbers_with_fraction_or_exponent_are_integers() {
+    let call = |grams: &str, seconds: &str| {
+        let arguments = format!(r#"{{"grams":{grams},"ratio":2.50,"step":{{"kind":"wait","seconds":{seconds}}}}}"#);
+        let arguments: Value = serde_json::from_str(&arguments).unwrap();
+        testing::call(&weigh {}, arguments).map(|result| result.joined_text()).map_err(|error| error.to_string())
+    };
+    assert_eq!(call("50.0", "1").unwrap(), "50 2.5 1");
+    assert_eq!(call("1e3", "-60.0").unwrap(), "1000 2.5 -60");
+    assert_eq!(
+        call("50.0", "0.5").unwrap_err(),
+        "Invalid arguments: `step`: invalid type: floating point `0.5`, expected i64"
     );
+}
+
+#[test]
+fn whether_a_wait_was_cancelled_must_be_looked_at() {
+    #[expect(unused_must_use)]
+    {
+        Host.wait(Duration::ZERO);
+    }
 }
 
 #[test]

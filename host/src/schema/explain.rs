@@ -8,7 +8,7 @@ use super::coerce::Coercer;
 use super::error::{Invalid, Problem};
 use super::graph::{Graph, Node, NodeId};
 use super::limits;
-use super::value::{Kind, weight};
+use super::value::{self, Kind, weight};
 use super::walk::Walk;
 use super::words;
 
@@ -17,16 +17,67 @@ pub(super) fn explain(graph: &Graph, value: &Value) -> Invalid {
     let mut explainer = Explainer { coercer: Coercer::new(graph), path: Vec::new() };
     let mut found = Findings::default();
     explainer.look(0, value, &mut found);
-    Invalid { problems: found.list.into_iter().map(|finding| finding.problem).collect(), more: found.more }
+    Invalid { problems: found.list.into_iter().map(Finding::into_problem).collect(), more: found.more }
 }
 
 /// A problem, and what is needed to merge it with its like from other alternatives.
 struct Finding {
-    problem: Problem,
+    path: String,
+    message: String,
+    /// What stands in brackets behind the message, together with `branch`.
+    aside: Option<String>,
+    /// Which alternative of a union it is a problem of.
+    branch: Option<Branch>,
     /// `number`, `one of "a" and "b"`: where the value itself is of the wrong type or none of the allowed ones.
     expected: Option<String>,
     /// How bad it is as a sign that this alternative was not meant.
     distance: u64,
+}
+
+impl Finding {
+    fn new(path: String, message: impl Into<String>) -> Self {
+        Self { path, message: message.into(), aside: None, branch: None, expected: None, distance: 1 }
+    }
+
+    /// The message with what stands in brackets, in one pair of them.
+    fn text(&self) -> String {
+        let branch = self.branch.as_ref().map(|branch| match branch {
+            Branch::Tagged(tag) => format!("for {tag}"),
+            Branch::Numbered(number, count) => format!("for alternative {number} of {count}, the nearest"),
+        });
+        match (&self.aside, branch) {
+            (None, None) => self.message.clone(),
+            (Some(aside), None) => format!("{} ({aside})", self.message),
+            (None, Some(branch)) => format!("{} ({branch})", self.message),
+            (Some(aside), Some(branch)) => format!("{} ({aside}, {branch})", self.message),
+        }
+    }
+
+    fn into_problem(self) -> Problem {
+        Problem { message: self.text(), path: self.path }
+    }
+
+    /// Says which alternative this is a problem of. What an inner union said stays: it is nearer to the problem. But a
+    /// tag tells a model more than a number.
+    fn in_branch(&mut self, branch: &Branch) {
+        let keep = match &self.branch {
+            None => false,
+            Some(Branch::Tagged(_)) => true,
+            Some(Branch::Numbered(..)) => matches!(branch, Branch::Numbered(..)),
+        };
+        if !keep {
+            self.branch = Some(branch.clone());
+        }
+    }
+}
+
+/// How an alternative of a union is told from its siblings.
+#[derive(Clone)]
+enum Branch {
+    /// `kind = "freezer"`: the property that tells them apart, as the value has it.
+    Tagged(String),
+    /// Number and count, in the order of the schema.
+    Numbered(usize, usize),
 }
 
 #[derive(Default)]
@@ -37,7 +88,10 @@ struct Findings {
 
 impl Findings {
     fn push(&mut self, finding: Finding) {
-        if self.list.iter().any(|known| known.problem == finding.problem) {
+        let same = |known: &Finding| {
+            known.path == finding.path && known.message == finding.message && known.aside == finding.aside
+        };
+        if self.list.iter().any(same) {
             return;
         }
         if self.list.len() < limits::MAX_PROBLEM_LINES { self.list.push(finding) } else { self.more += 1 }
@@ -61,10 +115,9 @@ struct Explainer<'g> {
     path: Vec<String>,
 }
 
-impl Explainer<'_> {
+impl<'g> Explainer<'g> {
     fn note(&self, found: &mut Findings, message: impl Into<String>) {
-        let problem = Problem { path: words::path(&self.path), message: message.into() };
-        found.push(Finding { problem, expected: None, distance: 1 });
+        found.push(Finding::new(words::path(&self.path), message));
     }
 
     fn look(&mut self, id: NodeId, value: &Value, found: &mut Findings) {
@@ -101,7 +154,7 @@ impl Explainer<'_> {
             && self.coercer.walk.valid(child, value)
         {
             let excluded = graph
-                .not_text(child)
+                .own_keywords(child)
                 .map(|text| format!(" ({})", words::shorten(&text.to_string(), limits::MAX_EXCERPT_CHARS)))
                 .unwrap_or_default();
             self.note(
@@ -178,7 +231,7 @@ impl Explainer<'_> {
         {
             let mut inner = Findings::default();
             self.look(names, &Value::String(name.to_owned()), &mut inner);
-            let why = inner.list.first().map_or_else(String::new, |finding| format!(": {}", finding.problem.message));
+            let why = inner.list.first().map_or_else(String::new, |finding| format!(": {}", finding.text()));
             self.note(found, format!("this property name is not allowed{why}"));
         }
         for child in self.coercer.walk.for_property(node, name) {
@@ -199,8 +252,8 @@ impl Explainer<'_> {
                     words::list(allowed.iter().map(|name| words::excerpt(name)), "and", limits::MAX_LISTED)
                 ),
             };
-            let problem = Problem { path: words::path(&self.path), message: format!("unexpected property; {hint}") };
-            found.push(Finding { problem, expected: None, distance: 2 });
+            let message = format!("unexpected property; {hint}");
+            found.push(Finding { distance: 2, ..Finding::new(words::path(&self.path), message) });
         }
     }
 
@@ -228,7 +281,7 @@ impl Explainer<'_> {
         let expected: Option<Vec<String>> = branches
             .iter()
             .map(|branch| match branch.list.as_slice() {
-                [only] if only.problem.path == here => only.expected.clone(),
+                [only] if only.path == here => only.expected.clone(),
                 _ => None,
             })
             .collect();
@@ -240,17 +293,29 @@ impl Explainer<'_> {
                 return;
             }
         }
-        let least = branches.iter().filter(|branch| !branch.list.is_empty()).map(Findings::distance).min();
-        let mut nearest: Vec<(usize, Findings)> = branches
-            .into_iter()
-            .enumerate()
-            .filter(|(_, branch)| !branch.list.is_empty() && Some(branch.distance()) == least)
-            .collect();
+        if self.wrong_tag(members, value, found) {
+            return;
+        }
+        // Of `Option` of something, null was not meant. And where the value carries the tag of some, it means those.
+        let choice = members.iter().filter(|&&member| !self.only_null(member)).count() > 1;
+        let mut explained: Vec<(usize, Findings, Option<String>)> = Vec::new();
+        for ((index, &member), branch) in members.iter().enumerate().zip(branches) {
+            if !branch.list.is_empty() && !self.only_null(member) {
+                explained.push((index, branch, self.tag(member, value)));
+            }
+        }
+        if explained.iter().any(|(_, _, tag)| tag.is_some()) {
+            explained.retain(|(_, _, tag)| tag.is_some());
+        }
+        let tagged = explained.len();
+        let least = explained.iter().map(|(_, branch, _)| branch.distance()).min();
+        explained.retain(|(_, branch, _)| Some(branch.distance()) == least);
+        let mut nearest = explained;
         if nearest.len() > 1 {
             let count = nearest.len();
-            let each = nearest.iter().filter_map(|(index, branch)| {
-                let first = &branch.list.first()?.problem;
-                Some(format!("({}) {}: {}", index + 1, first.path, first.message))
+            let each = nearest.iter().filter_map(|(index, branch, _)| {
+                let first = branch.list.first()?;
+                Some(format!("({}) {}: {}", index + 1, first.path, first.text()))
             });
             let each: Vec<String> = each.take(4).collect();
             let more = if count > each.len() { "; …" } else { "" };
@@ -265,13 +330,16 @@ impl Explainer<'_> {
             return;
         }
         match nearest.pop() {
-            Some((index, mut branch)) => {
+            Some((index, mut branch, tag)) => {
+                // What several carry tells nothing apart.
+                let name = match tag.filter(|_| tagged == 1) {
+                    Some(tag) => Branch::Tagged(tag),
+                    None => Branch::Numbered(index + 1, members.len()),
+                };
                 for finding in &mut branch.list {
-                    finding.problem.message.push_str(&format!(
-                        " (for alternative {} of {}, the nearest)",
-                        index + 1,
-                        members.len()
-                    ));
+                    if choice {
+                        finding.in_branch(&name);
+                    }
                     finding.expected = None;
                 }
                 found.extend(branch);
@@ -280,12 +348,94 @@ impl Explainer<'_> {
         }
     }
 
-    fn mismatch(&self, found: &mut Findings, expected: String, value: &Value) {
-        let problem = Problem {
-            path: words::path(&self.path),
-            message: format!("expected {expected}, got {}", words::describe(value)),
+    /// A subschema behind its references.
+    fn target(&self, id: NodeId) -> NodeId {
+        let graph = self.coercer.walk.graph;
+        let mut id = id;
+        // In-place chains are bounded, and a `$ref` is one.
+        while let (true, [target]) = (graph.node(id).types.is_empty(), graph.node(id).refs.as_slice()) {
+            id = *target;
+        }
+        id
+    }
+
+    fn only_null(&self, id: NodeId) -> bool {
+        self.coercer.walk.graph.node(self.target(id)).types == [Kind::Null]
+    }
+
+    /// `kind = "freezer"`: the first property that `member` fixes to the very value it has.
+    fn tag(&self, member: NodeId, value: &Value) -> Option<String> {
+        let graph = self.coercer.walk.graph;
+        let node = graph.node(self.target(member));
+        let (name, value) = value.as_object()?.iter().find(|(name, value)| {
+            let fixed = node.properties.get(*name).and_then(|&child| graph.constant(self.target(child)));
+            value.is_string() && fixed == Some(*value)
+        })?;
+        Some(format!("{} = {}", words::segment(name), words::literal(value)))
+    }
+
+    /// Where a property tells all alternatives apart and the value has none of its values, that is the problem to tell.
+    fn wrong_tag(&mut self, members: &[NodeId], value: &Value, found: &mut Findings) -> bool {
+        let Some(map) = value.as_object() else { return false };
+        let members: Vec<NodeId> =
+            members.iter().map(|&member| self.target(member)).filter(|&member| !self.only_null(member)).collect();
+        let Some((name, tags)) = self.discriminator(&members) else { return false };
+        let expected = words::list(tags.iter().map(|tag| words::literal(tag)), "or", limits::MAX_LISTED);
+        self.path.push(words::segment(name));
+        let wrong = match map.get(name) {
+            Some(tag) if tags.contains(&tag) => false,
+            Some(tag) => {
+                self.mismatch(found, expected, tag);
+                true
+            }
+            None => {
+                let finding = Finding::new(words::path(&self.path), "required property is missing");
+                found.push(Finding { aside: Some(format!("expected {expected}")), ..finding });
+                true
+            }
         };
-        found.push(Finding { problem, expected: Some(expected), distance: FAR });
+        self.path.pop();
+        wrong
+    }
+
+    /// The required property that each of `members` fixes to a string of its own, and these strings.
+    fn discriminator(&mut self, members: &[NodeId]) -> Option<(&'g str, Vec<&'g Value>)> {
+        let graph = self.coercer.walk.graph;
+        let (&first, rest) = members.split_first()?;
+        if rest.is_empty() {
+            return None;
+        }
+        for name in &graph.node(first).required {
+            let mut tags = Vec::new();
+            for &member in members {
+                let node = graph.node(member);
+                if !self.coercer.walk.spend(1 + (node.required.len() + tags.len()) as u64) {
+                    return None;
+                }
+                let Some(&child) = node.properties.get(name) else { break };
+                match graph.constant(self.target(child)) {
+                    Some(tag) if tag.is_string() && node.required.contains(name) && !tags.contains(&tag) => {
+                        tags.push(tag)
+                    }
+                    _ => break,
+                }
+            }
+            if tags.len() == members.len() {
+                return Some((name, tags));
+            }
+        }
+        None
+    }
+
+    fn mismatch(&self, found: &mut Findings, expected: String, value: &Value) {
+        let message = format!("expected {expected}, got {}", words::describe(value));
+        self.wrong_type(found, expected, message);
+    }
+
+    /// The value as a whole is not what was meant.
+    fn wrong_type(&self, found: &mut Findings, expected: String, message: String) {
+        let finding = Finding::new(words::path(&self.path), message);
+        found.push(Finding { expected: Some(expected), distance: FAR, ..finding });
     }
 
     /// What the keywords that look at the value itself have against it.
@@ -319,13 +469,10 @@ impl Explainer<'_> {
                     TypeKind::Single(name) => vec![name.to_string()],
                     TypeKind::Multiple(_) => node.types.iter().map(|kind| kind.name().to_owned()).collect(),
                 };
-                let hint = type_hint(&node.types, value);
+                let hint = self.type_hint(&node.types, value);
                 let expected = words::list(names.into_iter(), "or", limits::MAX_LISTED);
-                let problem = Problem {
-                    path: words::path(&self.path),
-                    message: format!("expected {expected}, got {}{hint}", words::describe(value)),
-                };
-                found.push(Finding { problem, expected: Some(expected), distance: FAR });
+                let message = format!("expected {expected}, got {}{hint}", words::describe(value));
+                self.wrong_type(found, expected, message);
             }
             K::Enum { options } => {
                 let members = options.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -340,12 +487,10 @@ impl Explainer<'_> {
             K::Constant { expected_value } => self.mismatch(found, words::literal(expected_value), value),
             K::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
-                let mut expected = String::new();
-                if let Some(&child) = node.properties.get(name) {
-                    expected = format!(" (expected {})", self.expectation(child));
-                }
+                let aside = node.properties.get(name).map(|&child| format!("expected {}", self.expectation(child)));
                 self.path.push(words::segment(name));
-                self.note(found, format!("required property is missing{expected}"));
+                let finding = Finding::new(words::path(&self.path), "required property is missing");
+                found.push(Finding { aside, ..finding });
                 self.path.pop();
             }
             K::Minimum { limit } => self.note(found, format!("must be {limit} or more, got {}", words::literal(value))),
@@ -404,36 +549,39 @@ impl Explainer<'_> {
     }
 
     /// What a subschema wants, in a few words.
-    fn expectation(&mut self, id: NodeId) -> String {
-        let mut node = self.coercer.walk.graph.node(id);
-        // In-place chains are bounded, and a `$ref` is one.
-        while let (true, [target]) = (node.types.is_empty(), node.refs.as_slice()) {
-            node = self.coercer.walk.graph.node(*target);
+    fn expectation(&self, id: NodeId) -> String {
+        let graph = self.coercer.walk.graph;
+        let id = self.target(id);
+        if let Some(constant) = graph.constant(id) {
+            return words::literal(constant);
         }
-        match node.types.as_slice() {
+        match graph.node(id).types.as_slice() {
             [] => "a value".to_owned(),
             types => words::list(types.iter().map(|kind| kind.name().to_owned()), "or", limits::MAX_LISTED),
         }
     }
-}
 
-/// What most often went wrong with a type.
-fn type_hint(types: &[Kind], value: &Value) -> &'static str {
-    match value {
-        Value::String(text) if types.contains(&Kind::Object) && text.trim_start().starts_with('{') => {
-            "; the text in it is not valid JSON"
+    /// What most often went wrong with a type.
+    fn type_hint(&mut self, types: &[Kind], value: &Value) -> &'static str {
+        const NOT_JSON: &str = "; the text in it is not valid JSON";
+        let Value::String(text) = value else {
+            return if value.is_object() && types == [Kind::Array] { "; put it into [ ]" } else { "" };
+        };
+        let start = text.trim_start();
+        if types.contains(&Kind::Object) && start.starts_with('{') {
+            // The arguments themselves are never read from a string, whatever is in it.
+            let readable =
+                self.path.is_empty() || !self.coercer.walk.spend(weight(value)) || value::parse_object(text).is_some();
+            return if readable { "; send the object itself, not a string" } else { NOT_JSON };
         }
-        Value::String(text) if types.contains(&Kind::Array) && text.trim_start().starts_with('[') => {
-            "; the text in it is not valid JSON"
+        if types.contains(&Kind::Array) && start.starts_with('[') {
+            let readable = !self.coercer.walk.spend(weight(value)) || value::parse_array(text).is_some();
+            return if readable { "; send the array itself, not a string" } else { NOT_JSON };
         }
-        Value::String(text)
-            if types == [Kind::Boolean]
-                && (text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) =>
-        {
-            "; write true or false without quotes"
+        if types == [Kind::Boolean] && (text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) {
+            return "; write true or false without quotes";
         }
-        Value::Object(_) if types == [Kind::Array] => "; put it into [ ]",
-        _ => "",
+        ""
     }
 }
 

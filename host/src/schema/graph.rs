@@ -132,7 +132,17 @@ impl Graph {
         leaf.validator.get_or_init(|| self.compiler.build(&leaf.document, leaf.draft).ok()).as_ref()
     }
 
-    pub(super) fn not_text(&self, id: NodeId) -> Option<&Value> {
+    /// The keywords of a subschema that look at the value itself, as a schema document.
+    pub(super) fn own_keywords(&self, id: NodeId) -> Option<&Value> {
         self.node(id).leaf.as_ref().map(|leaf| &leaf.document)
+    }
+
+    /// The one value that a subschema allows, where it names it.
+    pub(super) fn constant(&self, id: NodeId) -> Option<&Value> {
+        let keywords = self.own_keywords(id)?;
+        match (keywords.get("const"), keywords.get("enum").and_then(Value::as_array).map(Vec::as_slice)) {
+            (Some(constant), _) | (None, Some([constant])) => Some(constant),
+            _ => None,
+        }
     }
 }

@@ -89,7 +89,7 @@ fn a_union_is_explained_by_its_nearest_member() {
         {"properties":{"kind":{"const":"square"},"side":{"type":"number"}},"required":["kind","side"]}]}"#;
     assert_eq!(
         v(shapes, r#"{"kind":"square"}"#),
-        "v.side: required property is missing (expected number) (for alternative 2 of 2, the nearest)"
+        r#"v.side: required property is missing (expected number, for kind = "square")"#
     );
     let either = r#"{"anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"number"}},"required":["b"]}]}"#;
     assert_eq!(
@@ -99,6 +99,58 @@ fn a_union_is_explained_by_its_nearest_member() {
     assert_eq!(
         v(r#"{"oneOf":[{"type":"number"},{"type":"integer"}]}"#, "5"),
         "v: matches more than one of 2 alternatives (numbers 1 and 2), must match exactly one; add or change what tells them apart"
+    );
+}
+
+/// `Option` of a tagged enum as Rust's schemars writes it: a union in a union with null.
+#[test]
+fn null_is_no_alternative_worth_telling_and_a_tag_names_the_other() {
+    let storage = r#"{"anyOf":[{"oneOf":[
+        {"type":"object","properties":{"kind":{"const":"shelf"}},"required":["kind"]},
+        {"type":"object","properties":{"kind":{"const":"freezer"},"celsius":{"type":"number"}},"required":["kind","celsius"]}
+    ]},{"type":"null"}]}"#;
+    assert_eq!(
+        v(storage, r#"{"kind":"freezer"}"#),
+        r#"v.celsius: required property is missing (expected number, for kind = "freezer")"#
+    );
+    assert_eq!(
+        v(storage, r#"{"kind":"freezer","celsius":"cold"}"#),
+        r#"v.celsius: expected number, got string "cold" (for kind = "freezer")"#
+    );
+    assert_eq!(v(storage, r#""shelf""#), r#"v: expected object or null, got string "shelf""#);
+    assert_eq!(v(storage, "{}"), r#"v.kind: required property is missing (expected "shelf" or "freezer")"#);
+    assert_eq!(v(storage, r#"{"kind":"fridge"}"#), r#"v.kind: expected "shelf" or "freezer", got string "fridge""#);
+    let shape = r##"{"anyOf":[{"$ref":"#/$defs/shape"},{"type":"null"}]}"##;
+    let schema =
+        format!(r#"{{"properties":{{"v":{shape}}},"$defs":{{"shape":{{"type":"object","required":["a"]}}}}}}"#);
+    assert_eq!(only(&schema, r#"{"v":{}}"#), "v.a: required property is missing");
+    let untagged = r#"{"anyOf":[{"type":"object","required":["a","b"]},{"type":"object","required":["a"]}]}"#;
+    let shared = r#"{"anyOf":[
+        {"properties":{"version":{"const":"1"}},"required":["a","b"]},
+        {"properties":{"version":{"const":"1"}},"required":["a"]}]}"#;
+    assert_eq!(
+        v(shared, r#"{"version":"1"}"#),
+        "v.a: required property is missing (for alternative 2 of 2, the nearest)"
+    );
+    assert_eq!(v(untagged, "{}"), "v.a: required property is missing (for alternative 2 of 2, the nearest)");
+}
+
+#[test]
+fn a_string_that_holds_an_object_is_not_called_broken_json() {
+    let arguments = r#""{\"shelves\":1}""#;
+    assert_eq!(
+        only(r#"{"type":"object"}"#, arguments),
+        r#"root: expected object, got string "{\"shelves\":1}"; send the object itself, not a string"#
+    );
+    // Two problems inside: the string as a whole is the smaller one to tell.
+    let inner = r#"{"type":"object","required":["a","b"]}"#;
+    assert_eq!(
+        v(inner, r#""{\"c\":1}""#),
+        r#"v: expected object, got string "{\"c\":1}"; send the object itself, not a string"#
+    );
+    assert_eq!(
+        v(inner, r#""{\"c\":1""#),
+        r#"v: expected object, got string "{\"c\":1"; the text in it is not valid JSON"#
     );
 }
 

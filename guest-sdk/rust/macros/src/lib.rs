@@ -27,7 +27,22 @@ use proc_macro::TokenStream;
 /// The function takes its arguments (any type that is `Deserialize` and `JsonSchema`; may be left out) and a
 /// `&ToolContext` (may be left out), and returns `Result<R, E>` where `R` is `IntoToolResult` and `E` converts into
 /// `ToolError`. It stays an ordinary function; beside it comes a type of the same name that implements `Tool`, which
-/// `plugin!` takes.
+/// `plugin!` takes. In tests it is built with braces: `read {}`.
+///
+/// Calls of one message run at the same time, also those of one tool, unless `execution_mode` or `exclusive` say
+/// otherwise.
+///
+/// The return type has to be a `Result`:
+///
+/// ```compile_fail
+/// use toolgate_sdk::prelude::*;
+///
+/// /// Greets.
+/// #[tool]
+/// fn greet() -> String {
+///     "hello".into()
+/// }
+/// ```
 ///
 /// Options, all of them optional:
 /// - `name = "read"`: for the model; else the function's name.

@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, ItemFn, Lit, Meta, PathArguments, Result, ReturnType, Type,
+    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, Meta, PathArguments, Result,
+    ReturnType, Type,
 };
 
 use crate::options::{Options, check_name};
@@ -23,7 +24,7 @@ pub fn expand(options: &Options, function: &ItemFn) -> Result<TokenStream> {
 
     let ident = &signature.ident;
     let vis = &function.vis;
-    let (parameters, run) = call(function)?;
+    let (parameters, run) = call(function, returns)?;
     let definition = definition(options, function, parameters.as_ref(), returns)?;
     let prepare = options.prepare_arguments.as_ref().map(|path| {
         quote! {
@@ -64,7 +65,7 @@ pub fn expand(options: &Options, function: &ItemFn) -> Result<TokenStream> {
 }
 
 /// The type of the arguments, where the function takes any, and the call of the function.
-fn call(function: &ItemFn) -> Result<(Option<Type>, TokenStream)> {
+fn call(function: &ItemFn, returns: &Type) -> Result<(Option<Type>, TokenStream)> {
     let ident = &function.sig.ident;
     let mut arguments: Option<Type> = None;
     let mut context = false;
@@ -91,7 +92,16 @@ fn call(function: &ItemFn) -> Result<(Option<Type>, TokenStream)> {
         }
     }
     let unused = if context || arguments.is_some() { quote!() } else { quote!(let _ = cx;) };
-    Ok((arguments, quote! { #unused ::toolgate_sdk::__private::run(#ident(#(#passed),*)) }))
+    // Where the function returns something else, the compiler points at what it returns.
+    let returned = Ident::new("returned", returns.span());
+    Ok((
+        arguments,
+        quote! {
+            #unused
+            let #returned = #ident(#(#passed),*);
+            ::toolgate_sdk::__private::run(#returned)
+        },
+    ))
 }
 
 fn definition(options: &Options, function: &ItemFn, parameters: Option<&Type>, returns: &Type) -> Result<TokenStream> {

@@ -61,7 +61,7 @@ pub fn run(script: &Script, in_: &mut Surroundings) -> Result<Option<Value>, Str
         match op {
             Op::Sleep { ms } => std::thread::sleep(Duration::from_millis(*ms)),
             Op::SleepOrAbort { ms } => {
-                Host.wait(Duration::from_millis(*ms));
+                let _ = Host.wait(Duration::from_millis(*ms));
             }
             Op::ThrowIfAborted { message } => {
                 if Host.is_cancelled() {
