@@ -1,7 +1,7 @@
 //! Who answers a hook's question: `--yes` and `--approve TOOL`, else a person at the terminal, else nobody.
 
 use std::collections::HashSet;
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use toolgate::pipeline::{Approval, ApprovalRequest, Approver};
 
 use crate::args::Approve;
 use crate::terminal;
+use crate::view::prompt::write;
 use crate::view::text::{clean_line, clean_lines, fit};
 use crate::view::{Paint, Screen};
 
@@ -65,15 +66,14 @@ impl Approver for CommandLine {
         loop {
             let rest = if lines.len() > ARGUMENT_LINES { ", v = view all arguments" } else { "" };
             keyboard.forget();
-            let mut open = OpenLine(true);
-            prompt(&format!(
+            let prompt = self.screen.prompt(format!(
                 "Run it? y = yes, a = yes to all {} calls, n = no{rest}, or say why not: ",
                 clean_line(tool)
             ));
             let Some(answer) = keyboard.line().await else {
                 return Approval::Declined { reason: Some("nobody was there to answer".into()) };
             };
-            open.0 = false;
+            prompt.answered();
             match answer.trim() {
                 "" => {}
                 "y" | "Y" | "yes" => return Approval::Approved,
@@ -108,29 +108,11 @@ fn show(request: &ApprovalRequest, arguments: &[String]) {
     if arguments.len() > ARGUMENT_LINES {
         text.push_str(&format!("  … {} more lines of arguments\n", arguments.len() - ARGUMENT_LINES));
     }
-    prompt(&text);
+    write(&text);
 }
 
 fn print_lines(lines: &[String]) {
-    prompt(&lines.iter().map(|line| format!("  {line}\n")).collect::<String>());
-}
-
-fn prompt(text: &str) {
-    let mut err = std::io::stderr().lock();
-    // A closed standard error means that nobody answers either.
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
-}
-
-/// A prompt that is still open. It ends its line when the question is withdrawn, so that what is printed next does not
-/// stick to it; the answer's own line break does so otherwise.
-struct OpenLine(bool);
-
-impl Drop for OpenLine {
-    fn drop(&mut self) {
-        if self.0 {
-            prompt("\n");
-        }
-    }
+    write(&lines.iter().map(|line| format!("  {line}\n")).collect::<String>());
 }
 
 /// Lines from the terminal, each read by a thread when it is asked for: a read can't be taken back when a question times

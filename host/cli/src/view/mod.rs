@@ -1,8 +1,9 @@
 //! What people see: `text` makes foreign text harmless, `lines` words an event, `outcome` colours it, `watch` is the
-//! sink that shows running calls, `waits` knows what of the time was a person's.
+//! sink that shows running calls, `prompt` asks, `waits` knows what of the time was a person's.
 
 pub mod lines;
 pub mod outcome;
+pub mod prompt;
 pub mod text;
 mod waits;
 pub mod watch;
@@ -23,6 +24,7 @@ use waits::Waits;
 pub struct Screen {
     bars: MultiProgress,
     on_stderr: Arc<AtomicBool>,
+    line: prompt::Line,
     /// The time that calls have waited for a person.
     pub waits: Waits,
 }
@@ -33,7 +35,7 @@ pub struct Paused<'a>(&'a Screen);
 impl Screen {
     pub fn new() -> Self {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
-        Self { bars, on_stderr: Arc::default(), waits: Waits::default() }
+        Self { bars, on_stderr: Arc::default(), line: prompt::Line::default(), waits: Waits::default() }
     }
 
     /// Draws on standard output from here on.
@@ -68,9 +70,14 @@ impl Screen {
         });
     }
 
-    /// Does something while the bars are away.
+    /// Prints whole lines: above the bars, or the prompt that is open.
     pub fn hidden<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.bars.suspend(f)
+        self.bars.suspend(|| self.line.above(f))
+    }
+
+    /// Asks on a line of its own; the bars are to be away.
+    pub fn prompt(&self, text: String) -> prompt::Prompt {
+        self.line.open(text)
     }
 
     /// Takes the bars away for a conversation.

@@ -99,7 +99,7 @@ impl Watch {
             Show::Live(screen) => screen.waits.take_total(),
             Show::Lines(_) => Duration::ZERO,
         };
-        let asking = if waited.is_zero() {
+        let asking = if waited.as_millis() == 0 {
             String::new()
         } else {
             format!(", a question open for {}", duration(millis(waited)))
