@@ -208,7 +208,6 @@ mod tests {
                 error: None,
                 duration_ms,
                 metrics: Metrics::default(),
-                replayed: false,
             };
             serde_json::to_value(event).unwrap()["durationMs"].to_string()
         };
