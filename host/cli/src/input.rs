@@ -1,8 +1,10 @@
 //! Reads assistant messages from a file or standard input, one JSON document after another, each as soon as it is
 //! complete: a program may write the next message after it has read the results of the last.
 
+use std::cell::Cell;
 use std::io::{BufReader, IsTerminal as _, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -10,6 +12,9 @@ use toolgate::model::AssistantMessage;
 
 use crate::exit::Failure;
 use crate::terminal;
+
+/// Largest message: 64 MiB, sixteen calls with the largest arguments that are accepted by default.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// A message, or why there are no more.
 pub type Next = Result<AssistantMessage, Failure>;
@@ -34,8 +39,11 @@ pub fn messages(file: &Path) -> Result<mpsc::Receiver<Next>, Failure> {
 }
 
 fn read(reader: impl Read, name: &str, mut give: impl FnMut(Next) -> bool) {
+    let left = Rc::new(Cell::new(MAX_MESSAGE_BYTES));
+    let reader = Bounded { reader, left: left.clone() };
     let documents = serde_json::Deserializer::from_reader(reader).into_iter::<Box<RawValue>>();
     for (at, document) in documents.enumerate() {
+        left.set(MAX_MESSAGE_BYTES);
         let next = match document {
             Ok(document) => AssistantMessage::parse(document.get())
                 .map_err(|error| Failure::usage(format!("{name}, message {}: {error}", at + 1))),
@@ -45,6 +53,23 @@ fn read(reader: impl Read, name: &str, mut give: impl FnMut(Next) -> bool) {
         if !give(next) || last {
             return;
         }
+    }
+}
+
+/// A reader that fails where one message does not end.
+struct Bounded<R> {
+    reader: R,
+    left: Rc<Cell<usize>>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        match self.left.get().checked_sub(read) {
+            Some(left) => self.left.set(left),
+            None => return Err(std::io::Error::other(format!("a message is larger than {MAX_MESSAGE_BYTES} bytes"))),
+        }
+        Ok(read)
     }
 }
 
@@ -84,6 +109,17 @@ mod tests {
     fn documents_may_share_a_line_or_span_several() {
         let text = "[{\"id\":\"1\",\"name\":\"a\"}]\n\n{\n \"content\": [\n {\"type\":\"toolCall\",\"id\":\"2\",\"name\":\"b\"}]}[{\"id\":\"3\",\"name\":\"c\"}]";
         assert_eq!(names(text), (vec!["a".into(), "b".into(), "c".into()], false));
+    }
+
+    #[test]
+    fn a_message_that_does_not_end_is_refused() {
+        let endless = std::io::repeat(b'[');
+        let mut failed = None;
+        read(BufReader::new(endless), "x", |next| {
+            failed = next.err().map(|failure| format!("{failure:?}"));
+            false
+        });
+        assert!(failed.is_some_and(|text| text.contains("larger than 67108864 bytes")));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From a file to a plugin: read, pinned, inspected, compiled or found in the cache, linked, described, checked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -92,9 +92,6 @@ pub enum LoadErrorReason {
         /// Why.
         error: std::io::Error,
     },
-    /// The file is too large to be read.
-    #[error("the file has {0} bytes, more than {MAX_FILE_BYTES}")]
-    TooLarge(u64),
     /// Not the file that was pinned.
     #[error("the file is not the pinned one: its sha256 is {found}, the pin says {pinned}")]
     Pin {
@@ -290,17 +287,26 @@ fn read(source: &Source) -> Result<Arc<[u8]>, LoadErrorReason> {
     match source {
         Source::Bytes(bytes) => Ok(bytes.clone()),
         Source::File(path) => {
-            let fail = |error| LoadErrorReason::Io { path: path.clone(), error };
-            let meta = std::fs::metadata(path).map_err(fail)?;
-            if !meta.is_file() {
-                return Err(fail(std::io::Error::other("not a regular file")));
-            }
-            if meta.len() > MAX_FILE_BYTES {
-                return Err(LoadErrorReason::TooLarge(meta.len()));
-            }
-            Ok(std::fs::read(path).map_err(fail)?.into())
+            let read = read_component(path).map_err(|error| LoadErrorReason::Io { path: path.clone(), error })?;
+            Ok(read.into())
         }
     }
+}
+
+/// Reads a component file: a regular one, and not a larger one than a plugin may be (256 MiB).
+///
+/// # Errors
+///
+/// The file cannot be read, is something else than a file, or is too large.
+pub fn read_component(path: &Path) -> std::io::Result<Vec<u8>> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    if meta.len() > MAX_FILE_BYTES {
+        return Err(std::io::Error::other(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len())));
+    }
+    std::fs::read(path)
 }
 
 fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorReason> {

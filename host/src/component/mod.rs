@@ -19,4 +19,4 @@ mod wasi;
 pub use cache::{CacheError, CompileCache};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};
-pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source};
+pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source, read_component};

@@ -47,15 +47,24 @@ pub enum OpenError {
 impl Config {
     /// Starts the engine that these plugins need.
     pub fn engine(&self) -> Result<Engine, EngineError> {
-        let mut settings = EngineSettings::default();
-        settings.instances = self.instances;
-        settings.queue_length = self.queue_length;
-        settings.queue_wait = self.queue_wait;
-        settings.cache_dir.clone_from(&self.cache_dir);
-        settings.cache_bytes = self.cache_bytes;
-        let tables = self.plugins.iter().map(|plugin| plugin.limits.table_elements);
-        settings.max_table_elements = tables.max().unwrap_or(0).max(settings.max_table_elements);
-        Engine::new(settings)
+        let tables = self.plugins.iter().map(|plugin| plugin.limits.table_elements).max().unwrap_or(0);
+        let defaults = EngineSettings::default();
+        let settings = EngineSettings {
+            instances: self.instances,
+            queue_length: self.queue_length,
+            queue_wait: self.queue_wait,
+            cache_dir: self.cache_dir.clone(),
+            cache_bytes: self.cache_bytes,
+            max_table_elements: tables.max(defaults.max_table_elements),
+        };
+        match Engine::new(settings.clone()) {
+            // Nobody asked for this directory: a user without a home can do without.
+            Err(EngineError::Cache(error)) if self.cache_dir == super::default_cache_dir() => {
+                tracing::warn!("compiled code is not kept, so every start compiles: {error}");
+                Engine::new(EngineSettings { cache_dir: None, ..settings })
+            }
+            started => started,
+        }
     }
 
     /// A host with these settings and without plugins, for the embedder to give an approver and sinks.

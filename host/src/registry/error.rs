@@ -69,6 +69,16 @@ pub enum RegistryError {
         /// Why.
         source: SchemaError,
     },
+    /// Each schema is small enough, all together are not.
+    #[error(
+        "plugin {plugin:?}: the patterns of its schemas take more than {limit} bytes together; simplify them (`\\w{{500}}` is large), or load only some tools"
+    )]
+    Patterns {
+        /// The plugin.
+        plugin: String,
+        /// At most.
+        limit: u64,
+    },
 }
 
 fn list(names: &[String]) -> String {

@@ -9,6 +9,9 @@ use crate::model::ToolDefinition;
 use crate::pipeline::{Hook, HookEvent, OnError, Tool};
 use crate::schema::Schema;
 
+/// Memory for the regular expressions in all schemas of one plugin: 64 MiB, several thousand ordinary patterns.
+const MAX_PATTERN_BYTES: u64 = 64 << 20;
+
 /// What the operator says about a plugin's hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -190,6 +193,7 @@ impl Loaded {
             }
         }
         let mut seen = HashSet::new();
+        let mut patterns = 0;
         let mut tools = Vec::with_capacity(plugin.tools.len());
         for tool in plugin.tools {
             let definition = tool.definition();
@@ -205,9 +209,15 @@ impl Loaded {
                     source,
                 })
             };
+            let parameters = compile("parameters", &definition.parameters)?;
+            let output = definition.output.as_ref().map(|output| compile("output", output)).transpose()?;
+            patterns += parameters.pattern_bytes() + output.as_ref().map_or(0, Schema::pattern_bytes);
+            if patterns > MAX_PATTERN_BYTES {
+                return Err(RegistryError::Patterns { plugin: name.to_string(), limit: MAX_PATTERN_BYTES });
+            }
             tools.push(Arc::new(RegisteredTool {
-                parameters: compile("parameters", &definition.parameters)?,
-                output: definition.output.as_ref().map(|output| compile("output", output)).transpose()?,
+                parameters,
+                output,
                 plugin: name.clone(),
                 arguments_bytes: plugin.arguments_bytes,
                 is_initially_active: !plugin.inactive_tools.contains(&definition.name),

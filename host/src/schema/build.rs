@@ -421,7 +421,14 @@ impl<'r> Builder<'_, 'r> {
             }
         }
         let longest_chain = bounds::longest_chain(&self.nodes)?;
-        Ok(Graph { nodes: self.nodes, patterns: self.patterns, longest_chain, compiler: self.compiler })
+        let pattern_classes = self.pattern_classes;
+        Ok(Graph {
+            nodes: self.nodes,
+            patterns: self.patterns,
+            pattern_classes,
+            longest_chain,
+            compiler: self.compiler,
+        })
     }
 }
 

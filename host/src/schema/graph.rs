@@ -15,6 +15,8 @@ pub(super) type NodeId = usize;
 
 /// All subschemas that are reachable from the root, which is node 0.
 pub(super) struct Graph {
+    /// Of all patterns together.
+    pub pattern_classes: u64,
     pub(super) nodes: Vec<Node>,
     pub(super) patterns: Vec<Pattern>,
     /// Most steps from one subschema to the next that apply to one and the same value.

@@ -89,6 +89,11 @@ impl Schema {
         self.on_enough_stack(levels, || self.coerce(arguments))
     }
 
+    /// Memory that its regular expressions may take, in bytes: for whoever holds many schemas.
+    pub fn pattern_bytes(&self) -> u64 {
+        self.0.graph.pattern_classes.saturating_mul(limits::PATTERN_CLASS_BYTES as u64)
+    }
+
     /// Whether `value` is valid as it stands, without any coercion. False too where it is too costly to say.
     #[must_use]
     pub fn is_valid(&self, value: &Value) -> bool {

@@ -5,6 +5,7 @@ mod cancellation;
 mod example_hooks;
 mod fs;
 mod golden;
+mod hostile;
 mod http;
 mod keys;
 mod limits;

@@ -1,6 +1,6 @@
 //! `toolgate inspect`: a component's own account of itself, without running it.
 
-use toolgate::component::{ComponentInfo, inspect};
+use toolgate::component::{ComponentInfo, inspect, read_component};
 
 use crate::args::{Inspect, Output};
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,7 @@ const WANTS: &[(&str, &str)] = &[
 
 pub fn run(args: &Inspect) -> Result<Exit, Failure> {
     let name = args.file.display();
-    let content = std::fs::read(&args.file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let content = read_component(&args.file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let info = inspect(&content).map_err(|error| Failure::load(format!("{name}: {error}")))?;
     let (out, writer) = crate::output::open();
     match args.output {
