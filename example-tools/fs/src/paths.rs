@@ -103,27 +103,30 @@ mod tests {
 
     #[test]
     fn relative_paths_start_at_the_first_granted_directory() {
-        assert_eq!(real(&["/work", "/data"], "src/a.rs"), Path::new("/work/src/a.rs"));
+        assert_eq!(real(&["/project", "/data"], "src/a.rs"), Path::new("/project/src/a.rs"));
         assert_eq!(real(&["."], "src/a.rs"), Path::new("./src/a.rs"));
     }
 
     #[test]
     fn absolute_paths_may_lie_in_any_granted_directory() {
-        assert_eq!(real(&["/work", "/data"], "/data/x"), Path::new("/data/x"));
+        assert_eq!(real(&["/project", "/data"], "/data/x"), Path::new("/data/x"));
         assert_eq!(real(&["/"], "/x"), Path::new("/x"));
     }
 
     #[test]
     fn a_path_outside_is_refused_with_the_granted_directories() {
-        let error = Roots::new(["/work", "/data"]).resolve("/workshop/x").unwrap_err();
-        assert_eq!(error.to_string(), "/workshop/x: outside of the directories granted to this plugin (/work, /data)");
+        let error = Roots::new(["/project", "/data"]).resolve("/workshop/x").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/workshop/x: outside of the directories granted to this plugin (/project, /data)"
+        );
     }
 
     #[test]
     fn the_innermost_granted_directory_holds_a_path() {
-        let roots = Roots::new(["/work", "/work/vendor"]);
-        assert_eq!(roots.root_of(Path::new("/work/vendor/a")), Some(Path::new("/work/vendor")));
-        assert_eq!(roots.root_of(Path::new("/work/src")), Some(Path::new("/work")));
+        let roots = Roots::new(["/project", "/project/vendor"]);
+        assert_eq!(roots.root_of(Path::new("/project/vendor/a")), Some(Path::new("/project/vendor")));
+        assert_eq!(roots.root_of(Path::new("/project/src")), Some(Path::new("/project")));
         assert_eq!(roots.root_of(Path::new("/etc")), None);
     }
 
@@ -134,7 +137,7 @@ mod tests {
         assert_eq!(below(".", "a/b"), "a/b");
         assert_eq!(below("./", "a"), "a");
         assert_eq!(below("./src/", "a"), "src/a");
-        assert_eq!(below("/work", "a"), "/work/a");
+        assert_eq!(below("/project", "a"), "/project/a");
         assert_eq!(below("/", "a"), "/a");
         assert_eq!(below("src/a.rs", ""), "src/a.rs");
     }

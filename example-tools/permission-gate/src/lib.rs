@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_rule_becomes_a_decision() {
-        testing::set_config(json!({"default": "allow", "base": "/work", "rules": [
+        testing::set_config(json!({"default": "allow", "base": "/project", "rules": [
             {"tools": "write", "argument": "/path", "matches": {"path": "**/.env"}, "action": "block", "reason": "Secrets."},
             {"tools": "write", "action": "ask"},
         ]}));

@@ -142,36 +142,36 @@ mod tests {
     #[test]
     fn path_globs_match_whole_normalised_paths() {
         for (glob, path, expected) in [
-            ("src/**", "/work/src", true),
-            ("src/**", "/work/src/a/b.rs", true),
-            ("src/**", "/work/src2", false),
+            ("src/**", "/project/src", true),
+            ("src/**", "/project/src/a/b.rs", true),
+            ("src/**", "/project/src2", false),
             ("src/**", "/src/a", false),
-            ("src/*", "/work/src/a", true),
-            ("src/*", "/work/src/a/b", false),
-            ("src/*", "/work/src", false),
-            ("*.{rs,toml}", "/work/Cargo.toml", true),
-            ("*.{rs,toml}", "/work/a/Cargo.toml", false),
-            ("**/*.rs", "/work/a/b.rs", true),
+            ("src/*", "/project/src/a", true),
+            ("src/*", "/project/src/a/b", false),
+            ("src/*", "/project/src", false),
+            ("*.{rs,toml}", "/project/Cargo.toml", true),
+            ("*.{rs,toml}", "/project/a/Cargo.toml", false),
+            ("**/*.rs", "/project/a/b.rs", true),
             ("**/*.rs", "/b.rs", true),
-            ("**/.env", "/work/.env", true),
-            ("**/.env", "/work/a.env", false),
+            ("**/.env", "/project/.env", true),
+            ("**/.env", "/project/a.env", false),
             ("**", "/", true),
             ("**", "/any/thing", true),
             ("/**", "/any/thing", true),
             ("/", "/", true),
             ("/etc/*/x?", "/etc/a/x1", true),
             ("/etc/*/x?", "/etc/a/x/", false),
-            ("a/**/b", "/work/a/b", true),
-            ("a/**/b", "/work/a/x/y/b", true),
-            ("a/**/b", "/work/ab", false),
-            ("a/**/**/b", "/work/a/b", true),
-            ("a/**/**", "/work/a/x/y", true),
-            ("a.b", "/work/axb", false),
-            ("\\[id\\].ts", "/work/[id].ts", true),
-            ("línea/*", "/work/línea/ñ", true),
-            ("a*", "/work/a\nb", true),
+            ("a/**/b", "/project/a/b", true),
+            ("a/**/b", "/project/a/x/y/b", true),
+            ("a/**/b", "/project/ab", false),
+            ("a/**/**/b", "/project/a/b", true),
+            ("a/**/**", "/project/a/x/y", true),
+            ("a.b", "/project/axb", false),
+            ("\\[id\\].ts", "/project/[id].ts", true),
+            ("línea/*", "/project/línea/ñ", true),
+            ("a*", "/project/a\nb", true),
         ] {
-            assert_eq!(Pattern::path("/work", glob).unwrap().is_match(path), expected, "{glob} {path}");
+            assert_eq!(Pattern::path("/project", glob).unwrap().is_match(path), expected, "{glob} {path}");
         }
     }
 
@@ -214,15 +214,15 @@ mod tests {
     #[test]
     fn normalising_resolves_dots_and_slashes() {
         for (path, expected) in [
-            ("a/b", "/work/a/b"),
-            ("", "/work"),
-            (".", "/work"),
-            ("./a/../b/", "/work/b"),
+            ("a/b", "/project/a/b"),
+            ("", "/project"),
+            (".", "/project"),
+            ("./a/../b/", "/project/b"),
             ("../../..", "/"),
             ("/a//b/./c/..", "/a/b"),
-            ("a/...", "/work/a/..."),
+            ("a/...", "/project/a/..."),
         ] {
-            assert_eq!(normalise("/work", path), expected, "{path}");
+            assert_eq!(normalise("/project", path), expected, "{path}");
         }
     }
 

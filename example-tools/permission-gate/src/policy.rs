@@ -13,7 +13,7 @@ pub struct Config {
     default: Action,
     #[serde(default)]
     rules: Vec<RuleConfig>,
-    /// Where the tools' relative paths start. Needed by rules on paths: without it `secrets/x` and `/work/secrets/x` can't
+    /// Where the tools' relative paths start. Needed by rules on paths: without it `secrets/x` and `/project/secrets/x` can't
     /// be seen to be one file.
     base: Option<String>,
 }
@@ -179,7 +179,7 @@ impl Rule {
             Some(MatchesConfig::Path(globs)) => {
                 let base = base.ok_or(
                     "patterns of paths need the setting `base`: where the tools' relative paths start, for example \
-                     \"/work\" (for the fs tools, the first granted directory)",
+                     \"/project\" (for the fs tools, the first granted directory)",
                 )?;
                 Some(Matches::Path(all(globs, |glob| Pattern::path(base, glob))?))
             }
@@ -281,22 +281,22 @@ mod tests {
 
     #[test]
     fn a_path_is_compared_as_the_place_it_leads_to() {
-        let policy = policy(json!({"default": "block", "base": "/work", "rules": [
+        let policy = policy(json!({"default": "block", "base": "/project", "rules": [
             {"tools": "read", "argument": "/path", "matches": {"path": "secrets/**"}, "action": "ask"},
-            {"tools": "read", "argument": "/path", "matches": {"path": "/work/**"}, "action": "allow"},
+            {"tools": "read", "argument": "/path", "matches": {"path": "/project/**"}, "action": "allow"},
         ]}))
         .unwrap();
         for (path, expected) in [
             ("secrets/key", Action::Ask),
-            ("/work/secrets/key", Action::Ask),
+            ("/project/secrets/key", Action::Ask),
             ("./src/../secrets//key", Action::Ask),
             ("src/./../secrets/./", Action::Ask),
-            ("/etc/../work/secrets/deep/key", Action::Ask),
+            ("/etc/../project/secrets/deep/key", Action::Ask),
             ("src/a.rs", Action::Allow),
             ("secrets/../src/a.rs", Action::Allow),
             ("secrets.md", Action::Allow),
             ("../etc/passwd", Action::Block),
-            ("/work/../etc/passwd", Action::Block),
+            ("/project/../etc/passwd", Action::Block),
             ("/work2/a", Action::Block),
         ] {
             assert_eq!(action(&policy, "read", json!({"path": path})), expected, "{path}");

@@ -147,7 +147,7 @@ impl RawActive {
 
 impl RawDir {
     fn read(mut table: Table<'_, '_>) -> Self {
-        let guest = table.need("guest", "where the plugin sees the directory, for example \"/work\"");
+        let guest = table.need("guest", "where the plugin sees the directory, for example \"/project\"");
         let host = table.need("host", "the directory, relative to this file");
         let access = table
             .get("access")

@@ -79,7 +79,7 @@ fn every_key_is_read() {
     assert_eq!(fs.grants.env.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["LANG=C.UTF-8", "TZ=UTC"]);
     assert!(!fs.grants.wall_clock && gate.grants.wall_clock);
     let dirs: Vec<_> = fs.grants.dirs.iter().map(|dir| (dir.guest.as_str(), dir.access)).collect();
-    assert_eq!(dirs, [("/work/sub", DirAccess::ReadWrite), (".", DirAccess::ReadOnly)]);
+    assert_eq!(dirs, [("/project/sub", DirAccess::ReadWrite), (".", DirAccess::ReadOnly)]);
 
     let http = fs.grants.http.as_ref().unwrap();
     let allowed = |method, host, path| http.check_request(method, "https", host, path).is_ok();

@@ -225,7 +225,7 @@ impl Validator<'_, '_> {
             self.wrong(
                 &raw.place,
                 format!("{:?} is no guest path", raw.value),
-                "an absolute path without `..`, for example \"/work\", or \".\"",
+                "an absolute path without `..`, for example \"/project\", or \".\"",
             );
             return None;
         };

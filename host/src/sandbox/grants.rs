@@ -29,7 +29,7 @@ impl Default for Grants {
 /// One directory of the host, at a path of the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirGrant {
-    /// Where the guest sees it, for example `/work` or `.`.
+    /// Where the guest sees it, for example `/project` or `.`.
     pub guest: String,
     /// Which directory it is; must exist when a call starts.
     pub host: PathBuf,

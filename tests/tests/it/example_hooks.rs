@@ -109,7 +109,7 @@ impl Approver for Answers {
 
 #[tokio::test]
 async fn the_gate_blocks_asks_and_allows() {
-    let config = json!({"default": "allow", "base": "/work", "rules": [
+    let config = json!({"default": "allow", "base": "/project", "rules": [
         {"tools": ["write", "edit"], "argument": "/path", "matches": {"path": "secrets/**"}, "action": "block", "reason": "Leave secrets alone."},
         {"tools": "bash", "argument": "/command", "action": "ask"},
     ]});
