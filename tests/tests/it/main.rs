@@ -1,6 +1,7 @@
 //! The integration tests: real components, through public interfaces only.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod architecture;
 mod cancellation;
 mod example_hooks;
 mod fs;
