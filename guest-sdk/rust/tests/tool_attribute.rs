@@ -134,10 +134,11 @@ fn whole_numbers_with_fraction_or_exponent_are_integers() {
     };
     assert_eq!(call("50.0", "1").unwrap(), "50 2.5 1");
     assert_eq!(call("1e3", "-60.0").unwrap(), "1000 2.5 -60");
-    assert_eq!(
-        call("50.0", "0.5").unwrap_err(),
-        "Invalid arguments: `step`: invalid type: floating point `0.5`, expected i64"
-    );
+    // In between serde's words: "floating point `0.5`", or "map" where a crate of the same build has turned on
+    // serde_json's arbitrary precision.
+    let error = call("50.0", "0.5").unwrap_err();
+    assert!(error.starts_with("Invalid arguments: `step`: invalid type: "), "{error}");
+    assert!(error.ends_with(", expected i64"), "{error}");
 }
 
 #[test]
