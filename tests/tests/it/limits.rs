@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolgate::Host;
-use toolgate::component::PluginSpec;
+use toolgate::component::{Engine, EngineSettings, Loader, PluginSpec};
 use toolgate_tests::guests::{self, Events, Lines, batch, run_one};
 
 async fn misbehave(change: impl FnOnce(&mut PluginSpec)) -> Host {
@@ -154,4 +154,68 @@ async fn a_one_thread_runtime_stays_responsive_while_guests_spin() {
         () = ticks => {}
         _ = host.run(batch(calls)) => panic!("the ticker starved"),
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_over_the_limit_is_named() {
+    let mut spec = guests::spec("misbehave");
+    spec.limits.table_elements = 1;
+    // Settings of its own, so that its definitions are read and not taken from the cache.
+    spec.config = toolgate::model::Json::from_value(json!({"read-anew": std::process::id()}));
+    let error = Loader::new(guests::engine()).load(spec).await.err().unwrap().to_string();
+    assert!(error.contains("a table of more than 1 elements"), "{error}");
+    assert!(error.contains("raise limits.table-elements of plugin misbehave"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_over_the_limit_are_refused_unread() {
+    let host = misbehave(|spec| spec.limits.arguments_bytes = 40).await;
+    let answer = run_one(&host, "echo", json!({"text": "x".repeat(100)})).await;
+    assert_eq!(answer.kind(), "invalid-arguments", "{}", answer.text());
+    assert!(answer.text().contains("at most 40 are accepted"), "{}", answer.text());
+    works(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_over_the_limit_is_an_error_the_guest_reads() {
+    let host = misbehave(|spec| spec.limits.state.keys = 0).await;
+    let answer = run_one(&host, "state-add", json!({"scope": "turn", "key": "n", "delta": 1})).await;
+    assert_eq!(answer.kind(), "tool-failed", "{}", answer.text());
+    assert!(answer.text().contains("limits.state-keys"), "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_is_unavailable() {
+    let mut settings = EngineSettings::default();
+    settings.instances = 1;
+    settings.queue_length = 0;
+    settings.cache_dir = Some(guests::root().join("target/test-compile-cache"));
+    let host = Host::new();
+    let loader = Loader::new(Engine::new(settings).unwrap());
+    host.load(loader.load(guests::spec("misbehave")).await.unwrap()).unwrap();
+    let calls: [_; 3] = std::array::from_fn(|_| ("wait-cancel", json!({"ms": 500})));
+    let outcome = host.run(batch(calls)).await;
+    let mut kinds: Vec<_> =
+        outcome.messages.iter().map(|m| m.error.as_ref().map_or("ok", |error| error.kind.as_str())).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["ok", "unavailable", "unavailable"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_and_log_lines_that_do_not_fit_are_dropped_whole() {
+    let mut spec = guests::spec("misbehave");
+    spec.limits.update_bytes = 1_000;
+    spec.limits.log_bytes = 1_000;
+    let lines = Arc::new(Lines::default());
+    let host = guests::host(Host::builder().logs(lines.clone()), [spec]).await;
+    let events = Arc::new(Events::default());
+    let flood = json!({"n": 10, "bytes": 300});
+    host.run(batch([("flood-updates", flood.clone()), ("flood-logs", flood)]).sink(events.clone())).await;
+    let updates = events.of_type("tool_execution_update");
+    assert_eq!(updates.len(), 3);
+    for update in updates {
+        assert_eq!(update["partialResult"]["content"][0]["text"].as_str().unwrap().len(), 300);
+    }
+    assert_eq!(lines.all().len(), 3);
+    assert!(lines.all().iter().all(|line| line.len() == "log: ".len() + 300), "{:?}", lines.all());
 }
