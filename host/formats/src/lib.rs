@@ -1,0 +1,1 @@
+//! Tool definitions, calls and results as the model providers write them.

@@ -1,0 +1,1 @@
+//! The whole pipeline as JSON lines, for hosts in other languages.

@@ -1,0 +1,1 @@
+//! Runs a component in process, for its author's tests.
