@@ -1,0 +1,9 @@
+//go:build !wasip1
+
+package toolgate
+
+import "errors"
+
+const insideSandbox = false
+
+var errNotCapable = errors.New("only in the sandbox")
