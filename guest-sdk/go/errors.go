@@ -26,15 +26,18 @@ func ErrorText(err error, granted []string) string {
 	if !errors.As(err, &path) {
 		return text
 	}
-	outside := errors.Is(err, errNotCapable)
+	outside := isOutside(err)
 	if !outside && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return text
 	}
-	if len(granted) == 0 {
-		if insideSandbox {
-			return text + " (no directory is granted to this plugin)"
-		}
-		return text
+	if outside {
+		text = strings.Replace(text, path.Err.Error(), "the path is outside of what is granted", 1)
 	}
-	return fmt.Sprintf("%s (directories granted to this plugin: %s)", text, strings.Join(granted, ", "))
+	switch {
+	case len(granted) > 0:
+		return fmt.Sprintf("%s (directories granted to this plugin: %s)", text, strings.Join(granted, ", "))
+	case insideSandbox:
+		return text + " (no directory is granted to this plugin)"
+	}
+	return text
 }

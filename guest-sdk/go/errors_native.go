@@ -2,8 +2,6 @@
 
 package toolgate
 
-import "errors"
-
 const insideSandbox = false
 
-var errNotCapable = errors.New("only in the sandbox")
+func isOutside(error) bool { return false }

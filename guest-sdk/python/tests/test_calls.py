@@ -91,7 +91,7 @@ class Tools(unittest.TestCase):
             (ValueError("out of range"), "out of range"),
             (KeyError("k"), "KeyError: 'k'"),
             (ZeroDivisionError(), "ZeroDivisionError"),
-            (FileNotFoundError(2, "No such file or directory", "/x"), "[Errno 2] No such file or directory: '/x'"),
+            (FileNotFoundError(2, "No such file or directory", "/x"), "/x: No such file or directory"),
             (caused(), "bad port: invalid literal for int() with base 10: 'x'"),
         ):
             self.assertEqual(describe(error), text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import errno
+import sys
 
 
 class ToolError(Exception):
@@ -27,12 +29,27 @@ class HostError(Exception):
 _PLAIN = (ValueError, RuntimeError, OSError, AssertionError)
 
 
+# WASI's codes for: not in a granted directory.
+_NOT_CAPABLE = 76
+
+
+def _file_error(error: BaseException) -> str:
+    """A file error without the error's number, and with what the sandbox's own codes don't say."""
+    if not isinstance(error, OSError) or error.strerror is None or error.filename is None:
+        return ""
+    text = f"{error.filename}: {error.strerror}"
+    refused = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, _NOT_CAPABLE)
+    if sys.platform == "wasi" and error.errno in refused:
+        text += " (this plugin reaches only the directories that the operator granted)"
+    return text
+
+
 def describe(error: BaseException) -> str:
     """An exception as the model reads it, with the causes it was raised from."""
     parts: list[str] = []
     cause: BaseException | None = error
     while cause is not None and len(parts) < 5:
-        text = str(cause)
+        text = _file_error(cause) or str(cause)
         name = type(cause).__name__
         builtin = getattr(builtins, name, None) is type(cause)
         if not text:
