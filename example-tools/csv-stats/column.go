@@ -104,14 +104,22 @@ func round(number float64) float64 {
 }
 
 func (s *numberSummary) String() string {
-	text := fmt.Sprintf("min %s, max %s, sum %v, mean %v", s.Min, s.Max, s.Sum, s.Mean)
+	text := fmt.Sprintf("min %s, max %s, sum %s, mean %s", s.Min, s.Max, decimal(s.Sum), decimal(s.Mean))
 	if s.StdDev != nil {
-		text += fmt.Sprintf(", standard deviation %v", *s.StdDev)
+		text += ", standard deviation " + decimal(*s.StdDev)
 	}
 	if s.Median != nil {
-		text += fmt.Sprintf(", quartiles %v %v %v", *s.Q1, *s.Median, *s.Q3)
+		text += fmt.Sprintf(", quartiles %s %s %s", decimal(*s.Q1), decimal(*s.Median), decimal(*s.Q3))
 	}
 	return text
+}
+
+// decimal is a number without an exponent, as far as that is short.
+func decimal(number float64) string {
+	if size := math.Abs(number); size >= 1e15 || size > 0 && size < 1e-6 {
+		return strconv.FormatFloat(number, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(number, 'f', -1, 64)
 }
 
 type column struct {

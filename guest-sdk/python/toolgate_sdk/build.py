@@ -1,9 +1,9 @@
 """Builds a plugin as a component: `python -m toolgate_sdk.build [MODULE] [-o FILE]`.
 
 MODULE is the module with the tools and hooks; by default what `[tool.toolgate] module = ".."` in pyproject.toml says, else
-`plugin`. It is imported natively first: that finds mistakes in a moment, and tells whether there are tools, hooks or both.
-Everything that the plugin imports while it runs has to be imported at the top of a module: in the component there is no
-folder to import from.
+`plugin`. It is imported natively first: that finds mistakes in a moment, tells whether there are tools, hooks or both, and
+which modules beside the standard library's the component needs: those and nothing else are put into it. So everything that
+the plugin uses has to be imported at the top of a module.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tempfile
 import tomllib
 import traceback
 from pathlib import Path
+from typing import Any
 
 _SDK = Path(__file__).resolve().parent
 _PINNED = "componentize-py==0.25.1"
@@ -41,8 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.check:
-            definitions, _, _ = inspect(options.module or _project()[0], options.path or default_paths())
-            print(json.dumps(definitions, indent=2, ensure_ascii=False))
+            plugin = inspect(options.module or _project()[0], options.path or default_paths())
+            print(json.dumps(plugin.definitions, indent=2, ensure_ascii=False))
         else:
             print(build(options.module, options.output, options.path))
     except BuildError as error:
@@ -67,10 +68,21 @@ def default_paths() -> list[Path]:
     return [path for path in (Path("src"), Path(".")) if path.is_dir()]
 
 
-def inspect(module: str, paths: list[Path]) -> tuple[list[object], bool, bool]:
-    """Imports the plugin in a process of its own: its definitions (of tools that need no settings), and whether it has tools
-    and hooks."""
-    program = f"import {__name__ if __name__ != '__main__' else 'toolgate_sdk.build'} as build; build._report({module!r})"
+class Plugin:
+    """What the import of a plugin tells."""
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self.definitions: list[Any] = report["definitions"]
+        """Of the tools that need no settings."""
+        self.has_tools: bool = report["tools"]
+        self.has_hooks: bool = report["hooks"]
+        self.modules: dict[str, list[str]] = report["modules"]
+        """The top-level modules it imports beside the standard library's: their file, or the folders of a package."""
+
+
+def inspect(module: str, paths: list[Path]) -> Plugin:
+    """Imports the plugin in a process of its own."""
+    program = f"import toolgate_sdk.build as build; build._report({module!r})"
     path = os.pathsep.join([*(str(path.resolve()) for path in paths), str(_SDK.parent), os.environ.get("PYTHONPATH", "")])
     found = subprocess.run(
         [sys.executable, "-c", program],
@@ -80,10 +92,10 @@ def inspect(module: str, paths: list[Path]) -> tuple[list[object], bool, bool]:
     )
     if found.returncode:
         raise BuildError(f"The module `{module}` can't be imported:\n{found.stderr.rstrip()}")
-    report = json.loads(found.stdout.splitlines()[-1])
-    if not report["tools"] and not report["hooks"]:
+    plugin = Plugin(json.loads(found.stdout.splitlines()[-1]))
+    if not plugin.has_tools and not plugin.has_hooks:
         raise BuildError(f"The module `{module}` has neither tools nor hooks: mark a function with toolgate_sdk's `tool`.")
-    return report["definitions"], report["tools"], report["hooks"]
+    return plugin
 
 
 def _report(module: str) -> None:
@@ -91,6 +103,7 @@ def _report(module: str) -> None:
     from . import _hook, _tool, testing
     from ._json import dumps
 
+    before = set(sys.modules)
     try:
         importlib.import_module(module)
     except Exception as error:
@@ -107,8 +120,28 @@ def _report(module: str) -> None:
     described = [
         {key: value for key, value in vars(definition).items() if value not in (None, (), False)} for definition in definitions
     ]
+    modules: dict[str, list[str]] = {}
+    for name in set(sys.modules) - before:
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top == "toolgate_sdk" or top in modules:
+            continue
+        there = sys.modules.get(top)
+        places = list(getattr(there, "__path__", [])) or [getattr(there, "__file__", None)]
+        modules[top] = [str(place) for place in places if place]
     print()
-    print(dumps({"definitions": described, "tools": _tool.has_tools(), "hooks": _hook.has_hooks()}))
+    print(dumps({"definitions": described, "tools": _tool.has_tools(), "hooks": _hook.has_hooks(), "modules": modules}))
+
+
+def _copy_modules(plugin: Plugin, into: Path) -> None:
+    for name, places in sorted(plugin.modules.items()):
+        for place in map(Path, places):
+            compiled = [place] if place.suffix in (".so", ".pyd") else [*place.glob("**/*.so"), *place.glob("**/*.pyd")]
+            if compiled:
+                raise BuildError(f"The module `{name}` has compiled parts ({compiled[0].name}), which can't be in a component.")
+            if place.is_dir():
+                shutil.copytree(place, into / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+            else:
+                shutil.copyfile(place, into / place.name)
 
 
 def _componentize() -> list[str]:
@@ -127,24 +160,26 @@ def build(module: str | None = None, output: Path | None = None, paths: list[Pat
     if module is not None and module != default_module:
         name = module.replace(".", "-")
     module = module or default_module
-    paths = paths or default_paths()
-    _, has_tools, has_hooks = inspect(module, paths)
-    world = "plugin" if has_tools and has_hooks else "tool-plugin" if has_tools else "hook-plugin"
+    plugin = inspect(module, paths or default_paths())
+    world = "plugin" if plugin.has_tools and plugin.has_hooks else "tool-plugin" if plugin.has_tools else "hook-plugin"
     output = output or Path("dist") / f"{name}.wasm"
     command = _componentize()
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        # A copy of the SDK alone: what else lies beside an installed one is none of the plugin's.
-        shutil.copytree(_SDK, work / "toolgate_sdk", ignore=shutil.ignore_patterns("__pycache__", "wit", "build.py", "testing.py"))
-        exports = ", ".join(name for name, there in (("Tools", has_tools), ("Hooks", has_hooks)) if there)
-        (work / f"{_ENTRY}.py").write_text(
+        work, app = Path(folder), Path(folder, "app")
+        app.mkdir()
+        _copy_modules(plugin, app)
+        leave = shutil.ignore_patterns("__pycache__", "wit", "build.py", "testing.py")
+        shutil.copytree(_SDK, app / "toolgate_sdk", ignore=leave)
+        exports = ", ".join(name for name, there in (("Tools", plugin.has_tools), ("Hooks", plugin.has_hooks)) if there)
+        (app / f"{_ENTRY}.py").write_text(
             f"import toolgate_sdk._export\nimport {module}\nfrom toolgate_sdk._export import {exports}\n", encoding="utf-8"
         )
-        places = [argument for path in [work, *paths] for argument in ("-p", str(path.resolve()))]
+        # componentize-py adds the installed packages to the path; these are none.
+        (work / "venv/lib/python3/site-packages").mkdir(parents=True)
         component = work / "component.wasm"
         done = subprocess.run(
-            [*command, "-q", "-d", str(_SDK / "wit"), "-w", world, "componentize", *places, _ENTRY, "-o", str(component)],
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            [*command, "-q", "-d", str(_SDK / "wit"), "-w", world, "componentize", "-p", str(app), _ENTRY, "-o", str(component)],
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "VIRTUAL_ENV": str(work / "venv")},
             capture_output=True,
             text=True,
         )
