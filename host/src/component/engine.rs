@@ -37,6 +37,9 @@ pub struct EngineSettings {
     pub cache_bytes: u64,
     /// Largest table any plugin's `table-elements` may name. Default 100 000.
     pub max_table_elements: usize,
+    /// How long loading waits for a component to be compiled. Default 120 s: several times what the largest language
+    /// runtime takes on two slow processors. Then it is a load error; the compiler itself cannot be stopped and goes on.
+    pub compile_time: Duration,
 }
 
 impl Default for EngineSettings {
@@ -48,6 +51,7 @@ impl Default for EngineSettings {
             cache_dir: None,
             cache_bytes: 1 << 30,
             max_table_elements: 100_000,
+            compile_time: Duration::from_secs(120),
         }
     }
 }
@@ -81,6 +85,8 @@ pub(super) struct Inner {
     pub cache: Option<CompileCache>,
     pub http_client: Arc<HttpClient>,
     pub settings: EngineSettings,
+    /// Compilations that nobody waits for any more.
+    pub given_up: AtomicUsize,
     slots: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
@@ -113,6 +119,7 @@ impl Engine {
             cache,
             http_client,
             settings,
+            given_up: AtomicUsize::new(0),
             slots,
             waiting: AtomicUsize::new(0),
         })))
@@ -221,6 +228,7 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
+    http::shadow(&mut linker)?;
     let l = &mut linker;
     bindings::progress::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;
     bindings::cancellation::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;

@@ -1,6 +1,7 @@
 //! Exclusive keys of a component's calls: paths are resolved through the plugin's grants to paths of the host.
 
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,14 +23,34 @@ pub async fn resolve(definition: &ToolDefinition, arguments: &Json, plugin: &Arc
         if declared.is_path
             && let Some(path) = host_path(&key.value, grants)
             // A few system calls, on a file system that may be slow.
-            && let Ok(path) = tokio::task::spawn_blocking(move || real_path(&path)).await
+            && let Ok(path) = tokio::task::spawn_blocking(move || Found::at(&path)).await
         {
+            // Two names of one file are one resource. The path stays a key too: writing anew what is there may put another
+            // file in its place, and what is not there yet has no other identity.
+            if let Some(identity) = path.identity {
+                keys.push(Key { space: KeySpace::HostFile, value: identity, access: key.access });
+            }
             key.space = KeySpace::HostPath;
-            key.value = path.to_string_lossy().into_owned();
+            key.value = path.real.to_string_lossy().into_owned();
         }
         keys.push(key);
     }
     keys
+}
+
+/// What a path leads to.
+struct Found {
+    real: PathBuf,
+    /// Device and number of a file that is there: all its names, hard links and mounts, have the same.
+    identity: Option<String>,
+}
+
+impl Found {
+    fn at(path: &Path) -> Self {
+        let real = real_path(path);
+        let identity = std::fs::symlink_metadata(&real).ok().map(|meta| format!("{}:{}", meta.dev(), meta.ino()));
+        Self { real, identity }
+    }
 }
 
 /// Where a guest path lies on the host, as it is spelt: under the grant with the longest matching guest path; a relative

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use wasmtime::component::Component;
@@ -12,6 +14,7 @@ use super::engine::Engine;
 use super::failure::Failure;
 use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError, check_code, inspect};
 use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
+use crate::files;
 use crate::model::{DefinitionError, Json, ToolDefinition};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
 use crate::registry::Plugin;
@@ -19,6 +22,10 @@ use crate::sandbox::{Grants, Limits};
 
 /// Largest component file that is read: 256 MiB, ten times the largest language runtime.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Compilations that were given up and still go on; no further one is begun beside so many.
+const MAX_GIVEN_UP: usize = 2;
+/// Stack of a compiling thread: four times a usual one, since the compiler recurses along what the component nests.
+const COMPILE_STACK: usize = 8 << 20;
 /// Most tools of one component.
 const MAX_TOOLS: usize = 1_000;
 /// Most subscriptions of one component, and tool names in each.
@@ -116,6 +123,27 @@ pub enum LoadErrorReason {
     /// It does not compile.
     #[error("the component does not compile: {0}")]
     Compile(String),
+    /// It takes the compiler too long.
+    #[error("it was not compiled within {} ms; raise compile-ms, or use a smaller build", limit.as_millis())]
+    CompileTime {
+        /// The limit.
+        limit: Duration,
+    },
+    /// Others are still being compiled that took too long.
+    #[error(
+        "it is not compiled while {0} components that took longer than compile-ms keep the compiler busy; load it again later"
+    )]
+    CompilerBusy(usize),
+    /// What it exports is not what the contract says.
+    #[error(
+        "the component does not export {interface} as toolgate:plugin@{CONTRACT_VERSION} has it: {problem}; rebuild it with a matching SDK"
+    )]
+    Shape {
+        /// Which interface.
+        interface: &'static str,
+        /// What is missing or of another type.
+        problem: String,
+    },
     /// It wants what nobody provides, or what we provide in another shape.
     #[error("the component cannot be linked: {0}")]
     Link(String),
@@ -183,28 +211,11 @@ impl Loader {
     }
 
     async fn load_inner(&self, spec: PluginSpec) -> Result<Plugin, LoadErrorReason> {
-        let engine = self.engine.clone();
-        // Reading, hashing and compiling take a thread for long.
-        let (spec, info, component) = tokio::task::spawn_blocking(move || {
-            let bytes = read(&spec.source)?;
-            let info = inspect(&bytes)?;
-            check_pin(&spec, &info)?;
-            if info.minimum_memory_bytes > spec.limits.memory_bytes as u64 {
-                return Err(LoadErrorReason::Memory {
-                    needs: info.minimum_memory_bytes,
-                    limit: spec.limits.memory_bytes,
-                });
-            }
-            let component = compile(&engine, &bytes, &info)?;
-            Ok((spec, info, component))
-        })
-        .await
-        .map_err(|panicked| LoadErrorReason::Compile(panicked.to_string()))??;
-
+        let (spec, info, component) = self.compiled(spec).await?;
         let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
         let pre = self.engine.0.linker.instantiate_pre(&component).map_err(link)?;
-        let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
-        let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
+        let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(shape(TOOLS))?;
+        let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(shape(HOOKS))?;
         let (name, chosen) = (spec.name.clone(), spec.tools);
         let about = PluginInfo {
             name: spec.name,
@@ -230,6 +241,40 @@ impl Loader {
         Ok(plugin)
     }
 
+    /// The component as machine code. The work is done on a thread of its own, not one of the runtime's: compiling can't
+    /// be stopped, and a runtime that ends would wait for it.
+    async fn compiled(&self, spec: PluginSpec) -> Result<(PluginSpec, ComponentInfo, Component), LoadErrorReason> {
+        let engine = self.engine.clone();
+        let limit = engine.0.settings.compile_time;
+        // Set by whoever ends first, the compiler or the one who waits for it.
+        let over = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let work = {
+            let over = over.clone();
+            move || {
+                // Nobody waits where loading was given up; what was compiled is in the cache then.
+                let done = read_and_compile(&engine, spec);
+                let _ = sender.send(done);
+                if over.swap(true, Ordering::SeqCst) {
+                    engine.0.given_up.fetch_sub(1, Ordering::SeqCst);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("toolgate-compile".into()).stack_size(COMPILE_STACK);
+        thread.spawn(work).map_err(|error| LoadErrorReason::Compile(format!("there is no thread for it: {error}")))?;
+        match tokio::time::timeout(limit, receiver).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => Err(LoadErrorReason::Compile("the compiler panicked".into())),
+            Err(_) => {
+                self.engine.0.given_up.fetch_add(1, Ordering::SeqCst);
+                if over.swap(true, Ordering::SeqCst) {
+                    self.engine.0.given_up.fetch_sub(1, Ordering::SeqCst);
+                }
+                Err(LoadErrorReason::CompileTime { limit })
+            }
+        }
+    }
+
     /// Names of the tools in the component, where an earlier load with the same settings has noted them: for whoever
     /// wants one tool and would rather not load all plugins. Reads the file, compiles and runs nothing.
     pub async fn known_tools(&self, spec: &PluginSpec) -> Option<Vec<String>> {
@@ -251,11 +296,7 @@ impl Loader {
         {
             return Ok(Described { tools: described.tools, subscriptions: described.subscriptions });
         }
-        let described = loaded.describe(&self.logs).await.map_err(|Failure { message, hint, .. }| {
-            // Where in its source the plugin gave up is of no use to who configures it.
-            let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
-            LoadErrorReason::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
-        })?;
+        let described = loaded.describe(&self.logs).await?;
         let description = Description { tools: described.tools, subscriptions: described.subscriptions };
         let bytes = serde_json::to_vec(&description).map_err(|e| LoadErrorReason::Describe(e.to_string()))?;
         if bytes.len() > MAX_DESCRIPTION_BYTES {
@@ -299,14 +340,37 @@ fn read(source: &Source) -> Result<Arc<[u8]>, LoadErrorReason> {
 ///
 /// The file cannot be read, is something else than a file, or is too large.
 pub fn read_component(path: &Path) -> std::io::Result<Vec<u8>> {
-    let meta = std::fs::metadata(path)?;
-    if !meta.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
+    files::read(path, MAX_FILE_BYTES)
+}
+
+fn read_and_compile(
+    engine: &Engine,
+    spec: PluginSpec,
+) -> Result<(PluginSpec, ComponentInfo, Component), LoadErrorReason> {
+    let bytes = read(&spec.source)?;
+    let info = inspect(&bytes)?;
+    check_pin(&spec, &info)?;
+    if info.minimum_memory_bytes > spec.limits.memory_bytes as u64 {
+        return Err(LoadErrorReason::Memory { needs: info.minimum_memory_bytes, limit: spec.limits.memory_bytes });
     }
-    if meta.len() > MAX_FILE_BYTES {
-        return Err(std::io::Error::other(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len())));
+    let component = compile(engine, &bytes, &info)?;
+    Ok((spec, info, component))
+}
+
+pub(super) const TOOLS: &str = "toolgate:plugin/tools";
+pub(super) const HOOKS: &str = "toolgate:plugin/hooks";
+
+/// A component that failed to say what it offers.
+impl From<Failure> for LoadErrorReason {
+    fn from(Failure { message, hint, .. }: Failure) -> Self {
+        // Where in its source the plugin gave up is of no use to who configures it.
+        let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
+        Self::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
     }
-    std::fs::read(path)
+}
+
+pub(super) fn shape(interface: &'static str) -> impl Fn(wasmtime::Error) -> LoadErrorReason {
+    move |error| LoadErrorReason::Shape { interface, problem: format!("{error:#}") }
 }
 
 fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorReason> {
@@ -321,10 +385,14 @@ fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorRea
 fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Component, LoadErrorReason> {
     let wasm = &engine.0.wasm;
     let fail = |error: wasmtime::Error| LoadErrorReason::Compile(format!("{error:#}"));
-    let Some(cache) = &engine.0.cache else {
+    let translate = || {
         check_code(bytes)?;
-        return Component::new(wasm, bytes).map_err(fail);
+        match engine.0.given_up.load(Ordering::SeqCst) {
+            busy if busy >= MAX_GIVEN_UP => Err(LoadErrorReason::CompilerBusy(busy)),
+            _ => Component::new(wasm, bytes).map_err(fail),
+        }
     };
+    let Some(cache) = &engine.0.cache else { return translate() };
     let key = format!("{}-{:016x}", info.sha256, compatibility(wasm));
     if let Some(path) = cache.find(&key) {
         // SAFETY: the file lies in a directory that only this user can write to, and has the digest that was noted when
@@ -338,8 +406,7 @@ fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Compon
             }
         }
     }
-    check_code(bytes)?;
-    let component = Component::new(wasm, bytes).map_err(fail)?;
+    let component = translate()?;
     match component.serialize() {
         Ok(code) => {
             if let Err(error) = cache.store(&key, &code) {
