@@ -37,8 +37,9 @@ pub struct EngineSettings {
     pub cache_bytes: u64,
     /// Largest table any plugin's `table-elements` may name. Default 100 000.
     pub max_table_elements: usize,
-    /// How long loading waits for a component to be compiled. Default 120 s: several times what the largest language
-    /// runtime takes on two slow processors. Then it is a load error; the compiler itself cannot be stopped and goes on.
+    /// How long loading waits for a component to be compiled. Default 600 s: the largest language runtime takes
+    /// half a minute of processor time, and the machine may be busy with other things. Then it is a load error; the
+    /// compiler itself cannot be stopped and goes on.
     pub compile_time: Duration,
 }
 
@@ -51,7 +52,7 @@ impl Default for EngineSettings {
             cache_dir: None,
             cache_bytes: 1 << 30,
             max_table_elements: 100_000,
-            compile_time: Duration::from_secs(120),
+            compile_time: Duration::from_secs(600),
         }
     }
 }

@@ -142,6 +142,32 @@ mod tests {
         assert_eq!(host_path(&"a/".repeat(MAX_PATH), &grants), None);
     }
 
+    #[tokio::test]
+    async fn all_names_of_a_file_share_a_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::fs::write(root.join("other"), "").unwrap();
+        std::fs::hard_link(root.join("file"), root.join("link")).unwrap();
+        let grants = grants(&[("/w", &root)]);
+        let mut definition = ToolDefinition::new("t", "", Json::empty_object());
+        let access = crate::model::Access::Write;
+        definition.exclusive.push(crate::model::ExclusiveKey { pointer: "/path".into(), is_path: true, access });
+        let names = async |path: &str| -> Vec<_> {
+            let arguments = Json::from_value(serde_json::json!({ "path": path }));
+            let keys = resolve(&definition, &arguments, &"p".into(), &grants).await;
+            keys.into_iter().map(|key| (key.space, key.value)).collect()
+        };
+        let shared = async |a: &str, b: &str| {
+            let (a, b) = (names(a).await, names(b).await);
+            a.iter().filter(|key| b.contains(key)).count()
+        };
+        assert_eq!(shared("file", "/w/link").await, 1, "the file, not the path");
+        assert_eq!(shared("file", "./file").await, 2);
+        assert_eq!(shared("file", "other").await, 0);
+        assert_eq!(names("new").await, [(KeySpace::HostPath, root.join("new").to_string_lossy().into_owned())]);
+    }
+
     #[test]
     fn a_parent_behind_a_link_is_that_of_the_target() {
         let dir = tempfile::tempdir().unwrap();

@@ -50,7 +50,7 @@ pub struct Config {
     pub key_wait: Duration,
     /// `batch-result-bytes`: what the results of one message may take together. Default 64 MiB.
     pub batch_result_bytes: usize,
-    /// `compile-ms`: how long a component may take to compile. Default 120 s.
+    /// `compile-ms`: how long a component may take to compile. Default 600 s.
     pub compile_time: Duration,
     /// `cache-dir`: where compiled code is kept. Default: `toolgate` in the user's cache directory; none where the
     /// user has no such directory.
@@ -141,7 +141,7 @@ impl Default for Config {
             sink_timeout: Duration::from_secs(5),
             key_wait: Duration::from_secs(300),
             batch_result_bytes: 64 << 20,
-            compile_time: Duration::from_secs(120),
+            compile_time: Duration::from_secs(600),
             cache_dir: default_cache_dir(),
             cache_bytes: 1 << 30,
             instances: 128,

@@ -16,7 +16,8 @@ pub struct Limits {
     /// `deadline`.
     pub deadline: Duration,
     /// `load-ms`: wall-clock time for a plugin to say what it offers, when it is loaded and not known from the cache.
-    /// Default 1.5 s: so much is all that a hostile one can hold a start up by. Over it: a load error.
+    /// Default 10 s, since a machine that starts many plugins is busy; one that loops is stopped by fuel before. Over it: a
+    /// load error.
     pub load: Duration,
     /// `memory-bytes`: linear memories and tables together (8 bytes an element). Default 64 MiB: what keeps the deadline
     /// within 100 ms, since bulk memory operations check it once. Over it: `memory-limit`.
@@ -49,7 +50,7 @@ impl Default for Limits {
         Self {
             fuel: Some(10_000_000_000),
             deadline: Duration::from_secs(30),
-            load: Duration::from_millis(1_500),
+            load: Duration::from_secs(10),
             memory_bytes: 64 << 20,
             table_elements: 20_000,
             hostcall_bytes: 32 << 20,
