@@ -24,6 +24,8 @@ struct Inner {
     state: Arc<StateStore>,
     keys: Arc<Keys>,
     batches: AtomicU64,
+    /// [`DEFAULT_CONVERSATION`], shared.
+    conversation: Arc<str>,
 }
 
 impl Host {
@@ -88,7 +90,7 @@ impl Host {
     pub async fn run(&self, batch: Batch) -> BatchOutcome {
         let Batch { message, turn, conversation, cancel, sinks, mode, active, earlier } = batch;
         let host = &*self.0;
-        let conversation = conversation.unwrap_or_else(|| DEFAULT_CONVERSATION.into());
+        let conversation = conversation.unwrap_or_else(|| host.conversation.clone());
         let mut own_turn = None;
         let turn = turn.unwrap_or_else(|| {
             let number = host.batches.fetch_add(1, Ordering::Relaxed);
@@ -226,6 +228,7 @@ impl HostBuilder {
             state: self.state,
             keys: Arc::default(),
             batches: AtomicU64::new(0),
+            conversation: DEFAULT_CONVERSATION.into(),
         }))
     }
 }

@@ -82,6 +82,7 @@ pub struct Entry {
     store: Store<CallState>,
     pub deadline: Instant,
     fuel: u64,
+    is_noted: bool,
     _ticking: Running,
 }
 
@@ -134,7 +135,7 @@ impl Entry {
             // from them for as many ticks as there are spinning guests times its event interval.
             Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
         });
-        Ok(Self { store, deadline, fuel, _ticking: engine.0.ticker.run() })
+        Ok(Self { store, deadline, fuel, is_noted: false, _ticking: engine.0.ticker.run() })
     }
 
     /// Lets partial results through.
@@ -153,6 +154,9 @@ impl Entry {
 
     /// Notes what the entry cost, once.
     fn note_cost(&mut self) {
+        if std::mem::replace(&mut self.is_noted, true) {
+            return;
+        }
         let fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(self.fuel));
         let state = self.store.data_mut();
         state.log.flush();

@@ -1,5 +1,6 @@
 //! What one call carries through all three stages, shared by its tool and its hooks.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,10 @@ pub struct BatchInfo {
 
 /// One call's surroundings. Cheap to clone: clones speak of the same call.
 #[derive(Clone)]
-pub struct CallContext {
+pub struct CallContext(Arc<Surroundings>);
+
+/// What a [`CallContext`] holds.
+pub struct Surroundings {
     /// As the model wrote it.
     pub call: ToolCall,
     /// The plugin that offers the tool; none for an unknown name.
@@ -39,8 +43,16 @@ pub struct CallContext {
     pub state: Arc<StateStore>,
     /// Where guests' log lines go.
     pub logs: Arc<dyn LogSink>,
-    updates: Arc<Mutex<Option<Arc<Updates>>>>,
-    record: Arc<Mutex<Record>>,
+    updates: Mutex<Option<Arc<Updates>>>,
+    record: Mutex<Record>,
+}
+
+impl Deref for CallContext {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.0
+    }
 }
 
 #[derive(Default)]
@@ -63,7 +75,8 @@ impl CallContext {
         state: Arc<StateStore>,
         logs: Arc<dyn LogSink>,
     ) -> Self {
-        Self { call, plugin, position, batch, cancel, state, logs, updates: Arc::default(), record: Arc::default() }
+        let (updates, record) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Surroundings { call, plugin, position, batch, cancel, state, logs, updates, record }))
     }
 
     /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.
