@@ -27,6 +27,7 @@ pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
     let loader = Loader::new(product::engine(Some(bench.cache.path()), SLOTS)?);
     let mut cases = vec![bare(bench, Allocation::Pooled, BARE, &arguments)?];
     cases.push(raw(&arguments)?);
+    cases.push(bare_hooks(bench, &arguments)?);
     cases.push(bare(bench, Allocation::OnDemand, "bare, on-demand allocation", &arguments)?);
     cases.push(execute(bench, &loader, &arguments).await?);
     for (name, hooks) in [
@@ -75,6 +76,21 @@ pub fn bare(bench: &Bench, allocation: Allocation, name: &str, arguments: &Arc<s
         async move {
             let answered = bare.call("echo", &arguments).await;
             assert!(matches!(answered, Ok(1)), "{answered:?}");
+        }
+    }))
+}
+
+/// What hooks cost without Toolgate: they are handed more than a tool is.
+fn bare_hooks(bench: &Bench, arguments: &Arc<str>) -> Fallible<Case> {
+    let engine = engine(Allocation::Pooled, SLOTS)?;
+    let component = Component::from_file(&engine, &bench.guest)?;
+    let bare = Arc::new(Bare::new(engine, &component)?);
+    let arguments = arguments.clone();
+    Ok(Case::new("bare, 1 before + 1 after hook", move || {
+        let (bare, arguments) = (bare.clone(), arguments.clone());
+        async move {
+            let answered = bare.hooks(&arguments).await;
+            assert!(answered.is_ok(), "{answered:?}");
         }
     }))
 }

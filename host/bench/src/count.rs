@@ -14,8 +14,8 @@ use crate::{Fallible, large};
 
 const CASES: [&str; 7] = ["bare", "execute", "pipeline", "uninterested", "one", "four", "native"];
 
-/// Slots: valgrind has little address space to give.
-const SLOTS: u32 = 2;
+/// Slots: more than components, each of which keeps one; valgrind has little address space to give.
+const SLOTS: u32 = 12;
 
 /// Calls in the shorter run, which is taken off.
 const BEFORE: usize = 50;

@@ -19,7 +19,7 @@ mod bindings {
     });
 }
 
-use bindings::exports::toolgate::plugin::tools;
+use bindings::exports::toolgate::plugin::{hooks, tools};
 use bindings::toolgate::plugin::{batch, cancellation, config, log, progress, state, types};
 use bindings::toolgate::plugin_io::cancellation_event;
 
@@ -69,6 +69,7 @@ pub struct Bare {
     engine: Engine,
     pre: InstancePre<State>,
     tools: tools::GuestIndices,
+    hooks: hooks::GuestIndices,
 }
 
 impl Bare {
@@ -87,7 +88,8 @@ impl Bare {
         cancellation_event::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;
         let pre = linker.instantiate_pre(component)?;
         let tools = tools::GuestIndices::new(&pre)?;
-        Ok(Self { engine, pre, tools })
+        let hooks = hooks::GuestIndices::new(&pre)?;
+        Ok(Self { engine, pre, tools, hooks })
     }
 
     fn store(&self) -> Store<State> {
@@ -118,6 +120,38 @@ impl Bare {
             Ok(result) => Ok(result.content.len()),
             Err(_) => Err(wasmtime::Error::msg("the tool failed")),
         }
+    }
+}
+
+impl Bare {
+    /// A before hook and an after hook on such a call, each in a store of its own.
+    pub async fn hooks(&self, arguments: &str) -> Result<()> {
+        let call = || types::ToolCall { id: "call-1".into(), name: "echo".into(), arguments: arguments.into() };
+        let failed = wasmtime::Error::msg;
+        {
+            let mut store = self.store();
+            let instance = self.pre.instantiate_async(&mut store).await?;
+            let guest = self.hooks.load(&mut store, &instance)?;
+            let before = hooks::BeforeContext { call: call(), arguments: arguments.into() };
+            guest.call_before_tool_call(&mut store, &before).await?.map_err(failed)?;
+        }
+        let mut store = self.store();
+        let instance = self.pre.instantiate_async(&mut store).await?;
+        let guest = self.hooks.load(&mut store, &instance)?;
+        let text = types::Text { text: arguments.into(), annotations: None, meta: None };
+        let tool_result = types::ToolResult {
+            content: vec![types::ContentBlock::Text(text)],
+            details: None,
+            structured_content: None,
+            usage: None,
+            is_error: false,
+            terminate: None,
+            added_tool_names: None,
+        };
+        let (arguments, is_error, error) = (arguments.into(), false, None);
+        let after = hooks::AfterContext { call: call(), arguments, tool_result, is_error, error };
+        guest.call_after_tool_call(&mut store, &after).await?.map_err(failed)?;
+        Ok(())
     }
 }
 

@@ -112,7 +112,7 @@ pub async fn call(host: &Host, tool: &str, arguments: &str) -> BatchOutcome {
 /// Some calls of one tool.
 pub fn message(tool: &str, arguments: &str, calls: usize) -> AssistantMessage {
     let call = || {
-        let arguments = Json::verify(arguments).unwrap_or_else(|error| unreachable!("the bench's own: {error}"));
+        let arguments = Json::parse(arguments).unwrap_or_else(|error| unreachable!("the bench's own: {error}"));
         ToolCall::new("call-1", tool, arguments)
     };
     AssistantMessage::of_calls((0..calls).map(|_| call()))

@@ -55,6 +55,10 @@ pub struct Config {
     pub queue_length: usize,
     /// `queue-wait-ms`: how long one may wait. Default 30 s.
     pub queue_wait: Duration,
+    /// `compile-threads`: threads that compile. Default one for each core.
+    pub compile_threads: Option<usize>,
+    /// `compile-wait-ms`: how long a call may wait for code that is still being compiled. Default 300 s.
+    pub compile_wait: Duration,
     /// `[plugins.NAME]`, in the order of the file.
     pub plugins: Vec<PluginConfig>,
     /// `[[hooks]]`: in the order they run.
@@ -137,6 +141,8 @@ impl Default for Config {
             instances: 128,
             queue_length: 1_024,
             queue_wait: Duration::from_secs(30),
+            compile_threads: None,
+            compile_wait: Duration::from_secs(300),
             plugins: Vec::new(),
             hooks: Vec::new(),
             warnings: Vec::new(),

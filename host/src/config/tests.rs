@@ -62,6 +62,7 @@ fn every_key_is_read() {
     assert_eq!(config.cache_dir, Some(testdata().join("good/../files/cache")));
     assert_eq!(config.cache_bytes, 2 << 30);
     assert_eq!((config.instances, config.queue_length, config.queue_wait), (8, 0, Duration::from_millis(7)));
+    assert_eq!((config.compile_threads, config.compile_wait), (Some(3), Duration::from_millis(9)));
     assert_eq!(config.warnings, [] as [String; 0]);
 
     let [fs, gate] = &config.plugins[..] else { panic!("{:?}", config.plugins) };

@@ -56,6 +56,10 @@ pub struct AssistantMessage {
     pub raw: Option<Json>,
 }
 
+/// Bytes of arguments that are parsed before it is known whether anybody wants them: parsed, they take up to seventy
+/// times as much.
+const MAX_READ_AT_ONCE: usize = 4 << 10;
+
 /// Why a document is no assistant message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -110,7 +114,9 @@ impl WirePart<'_> {
         let Some(text) = self.arguments.map(RawValue::get) else {
             return Ok(ToolCall::new(id, name, Json::empty_object()));
         };
-        Ok(match Json::verify(text) {
+        // What is small is read at once, in one pass over the text; what is large only for a tool that takes so much.
+        let read = if text.len() <= MAX_READ_AT_ONCE { Json::parse(text) } else { Json::verify(text) };
+        Ok(match read {
             Ok(arguments) => ToolCall::new(id, name, arguments),
             Err(error) => ToolCall {
                 unreadable: Some(error.to_string().into()),

@@ -64,12 +64,22 @@ impl Sinks {
     /// Delivers an event to every live sink and waits for all of them. On the first poll each sink has been given an
     /// update. A sink that is cut on the way is made known to the others before this returns.
     pub(crate) async fn emit(&self, event: &Event) {
+        if !self.is_silent() {
+            // Boxed: it is large, and every stage would carry room for it, and move it, where nobody listens too.
+            Box::pin(self.emit_in_place(event)).await;
+        }
+    }
+
+    /// The same for a caller that is on the heap already.
+    pub(crate) async fn emit_in_place(&self, event: &Event) {
         self.tell(Word::Event(event)).await;
     }
 
     /// Says that a call is about to execute.
     pub(crate) async fn executing(&self, position: u32) {
-        self.tell(Word::Executing(position)).await;
+        if !self.is_silent() {
+            Box::pin(self.tell(Word::Executing(position))).await;
+        }
     }
 
     async fn tell(&self, word: Word<'_>) {

@@ -75,7 +75,7 @@ impl Updates {
         // Were tokio's budget for this task used up, the first poll would stop short of the sinks, and a later update
         // might reach them first.
         let mut delivery: Delivery = Box::pin(tokio::task::unconstrained(async move {
-            place.0.sinks.emit(&event).await;
+            place.0.sinks.emit_in_place(&event).await;
         }));
         let first = std::future::poll_fn(|cx| Poll::Ready(delivery.as_mut().poll(cx))).await;
         if first.is_pending() {

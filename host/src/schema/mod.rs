@@ -158,7 +158,12 @@ impl Schema {
         if depth > limits::MAX_ARGUMENT_DEPTH {
             return Err(Refusal::TooDeep);
         }
-        if !Walk::new(&self.0.graph).affordable(0, value) {
+        // For each part: the step to it, its text, its keywords, and once for each level that may be compared as a whole.
+        let is_cheap = self.0.graph.steps_per_part.is_some_and(|steps| {
+            let steps = steps.saturating_add(4).saturating_add(depth as u64);
+            value::weight(value).saturating_mul(steps) < limits::MAX_STEPS
+        });
+        if !is_cheap && !Walk::new(&self.0.graph).affordable(0, value) {
             return Err(Refusal::TooMuch);
         }
         Ok(self.0.validator.is_valid(value))
