@@ -19,6 +19,7 @@ mod stamp;
 mod ticker;
 mod wasi;
 
+pub(crate) use cache::sha256_hex;
 pub use cache::{CacheError, CompileCache};
 pub use compile::{Progress, Watcher};
 pub use engine::{Engine, EngineError, EngineSettings};

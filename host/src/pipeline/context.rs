@@ -9,6 +9,7 @@ use super::LogSink;
 use super::updates::Updates;
 use crate::model::{Denial, Json, Metrics, ToolCall, ToolResult};
 use crate::state::StateStore;
+use crate::telemetry::TraceParent;
 
 /// The batch a call belongs to.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Surroundings {
     pub state: Arc<StateStore>,
     /// Where guests' log lines go.
     pub logs: Arc<dyn LogSink>,
+    /// The call's place in a distributed trace, for requests that its code sends.
+    pub trace_parent: Option<TraceParent>,
     updates: Mutex<Option<Arc<Updates>>>,
     record: Mutex<Record>,
 }
@@ -75,8 +78,17 @@ impl CallContext {
         state: Arc<StateStore>,
         logs: Arc<dyn LogSink>,
     ) -> Self {
-        let (updates, record) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Surroundings { call, plugin, position, batch, cancel, state, logs, updates, record }))
+        let (updates, record) = Default::default();
+        let trace_parent = None;
+        Self(Arc::new(Surroundings { call, plugin, position, batch, cancel, state, logs, trace_parent, updates, record }))
+    }
+
+    /// The same in a distributed trace. To be called before it is cloned.
+    pub(crate) fn with_trace_parent(mut self, trace_parent: Option<TraceParent>) -> Self {
+        if let Some(only) = Arc::get_mut(&mut self.0) {
+            only.trace_parent = trace_parent;
+        }
+        self
     }
 
     /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.
