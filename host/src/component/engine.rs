@@ -12,6 +12,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 
 use super::bindings::v0_1 as bindings;
 use super::cache::{CacheError, CompileCache};
+use super::compile::{Compilers, compatibility};
 use super::http::{self, HttpClient};
 use super::instance::CallState;
 use super::limiter::{MAX_INSTANCES, MAX_MEMORIES, MAX_TABLES};
@@ -41,6 +42,11 @@ pub struct EngineSettings {
     /// half a minute of processor time, and the machine may be busy with other things. Then it is a load error; the
     /// compiler itself cannot be stopped and goes on.
     pub compile_time: Duration,
+    /// Threads that compile. Default: one for each core.
+    pub compile_threads: Option<usize>,
+    /// How long a call may wait for code that is still being compiled. Default 300 s, several times what the largest
+    /// language runtime takes. Longer is `unavailable`.
+    pub compile_wait: Duration,
 }
 
 impl Default for EngineSettings {
@@ -53,6 +59,8 @@ impl Default for EngineSettings {
             cache_bytes: 1 << 30,
             max_table_elements: 100_000,
             compile_time: Duration::from_secs(600),
+            compile_threads: None,
+            compile_wait: Duration::from_secs(300),
         }
     }
 }
@@ -64,9 +72,9 @@ pub enum EngineError {
     /// wasmtime refused the configuration or the machine.
     #[error("the WebAssembly engine does not start: {0:#}")]
     Engine(wasmtime::Error),
-    /// No thread for the ticker.
-    #[error("the engine's ticker thread does not start: {0}")]
-    Ticker(#[from] std::io::Error),
+    /// No thread for the ticker, or for the compiler.
+    #[error("the engine's threads do not start: {0}")]
+    Threads(#[from] std::io::Error),
     /// TLS does not start.
     #[error("HTTPS for plugins cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
@@ -88,6 +96,9 @@ pub(super) struct Inner {
     pub settings: EngineSettings,
     /// Compilations that nobody waits for any more.
     pub given_up: AtomicUsize,
+    pub compilers: Compilers,
+    /// What compiled code depends on besides the component.
+    pub compatibility: u64,
     slots: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
@@ -113,7 +124,10 @@ impl Engine {
         let cache = settings.cache_dir.as_ref().map(|dir| CompileCache::open(dir, settings.cache_bytes)).transpose()?;
         let slots = Arc::new(Semaphore::new(settings.instances as usize));
         let http_client = Arc::new(HttpClient::new()?);
+        let compilers = Compilers::new(settings.compile_threads)?;
         Ok(Self(Arc::new(Inner {
+            compatibility: compatibility(&wasm),
+            compilers,
             wasm,
             linker,
             ticker,

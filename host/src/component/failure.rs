@@ -51,6 +51,11 @@ impl Failure {
         self
     }
 
+    /// What kept an entry from beginning.
+    pub fn of_tool_error(error: ToolError) -> Self {
+        Self { kind: error.kind, message: error.message, hint: error.hint }
+    }
+
     /// The deadline passed, in the guest or in a host call it waited for.
     pub fn deadline(state: &CallState) -> Self {
         if state.describes {

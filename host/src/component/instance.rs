@@ -96,7 +96,8 @@ impl WasiHttpView for CallState {
                     cx.deny(Denial { plugin: plugin.clone(), capability: "http".into(), subject, rule });
                 }
             };
-            HttpCtx::new(policy, self.http_client.clone(), Arc::new(deny))
+            let trace_parent = self.cx.as_ref().and_then(|cx| cx.trace_parent.clone());
+            HttpCtx::new(policy, self.http_client.clone(), Arc::new(deny)).with_trace_parent(trace_parent)
         });
         http.view(&mut self.table)
     }
@@ -107,6 +108,7 @@ pub struct Entry {
     store: Store<CallState>,
     pub deadline: Instant,
     fuel: u64,
+    is_noted: bool,
     _ticking: Running,
 }
 
@@ -184,7 +186,7 @@ impl Entry {
             // from them for as many ticks as there are spinning guests times its event interval.
             Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
         });
-        Ok(Self { store, deadline, fuel, _ticking: engine.0.ticker.run() })
+        Ok(Self { store, deadline, fuel, is_noted: false, _ticking: engine.0.ticker.run() })
     }
 
     /// Lets partial results through.
@@ -203,6 +205,9 @@ impl Entry {
 
     /// Notes what the entry cost, once.
     fn note_cost(&mut self) {
+        if std::mem::replace(&mut self.is_noted, true) {
+            return;
+        }
         let fuel = self.fuel.saturating_sub(self.store.get_fuel().unwrap_or(self.fuel));
         let state = self.store.data_mut();
         state.log.flush();

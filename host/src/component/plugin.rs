@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
-use wasmtime::component::InstancePre;
+use tokio_util::sync::CancellationToken;
 
 use super::bindings::v0_1::{self as bindings, hooks, tools};
+use super::compile::{Code, Pending};
 use super::engine::Engine;
 use super::failure::{Failure, Refused, bounded};
-use super::instance::{CallState, Entry};
+use super::instance::Entry;
 use super::keys;
 use super::load::{self, HOOKS, LoadErrorReason, MAX_DESCRIPTION_BYTES, TOOLS};
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolDefinition, ToolResult};
@@ -34,9 +35,7 @@ pub struct PluginInfo {
 pub struct Loaded {
     pub engine: Engine,
     pub info: Arc<PluginInfo>,
-    pub pre: InstancePre<CallState>,
-    pub tools: Option<tools::GuestIndices>,
-    pub hooks: Option<hooks::GuestIndices>,
+    pub code: Pending,
 }
 
 /// What a component says about itself.
@@ -52,10 +51,11 @@ impl Loaded {
     pub async fn describe(&self, logs: &Arc<dyn LogSink>) -> Result<Described, LoadErrorReason> {
         let deadline = Instant::now() + self.info.limits.load;
         let mut described = Described::default();
-        if let Some(indices) = &self.tools {
+        let code = self.code.get().map_err(Failure::of_tool_error)?;
+        if let Some(indices) = &code.tools {
             let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
             let outcome = timeout_at(deadline, async {
-                let (store, instance) = entry.instantiate(&self.pre).await?;
+                let (store, instance) = entry.instantiate(&code.pre).await?;
                 let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
                 let definitions = guest.call_definitions(&mut *store).await?;
                 // Before anything of them is parsed, which takes many times their size.
@@ -69,10 +69,10 @@ impl Loaded {
             .await;
             described.tools = entry.finish(well_shaped(outcome, TOOLS)?)?;
         }
-        if let Some(indices) = &self.hooks {
+        if let Some(indices) = &code.hooks {
             let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
             let outcome = timeout_at(deadline, async {
-                let (store, instance) = entry.instantiate(&self.pre).await?;
+                let (store, instance) = entry.instantiate(&code.pre).await?;
                 let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
                 let subscriptions = guest.call_subscriptions(&mut *store).await?;
                 let bytes: usize = subscriptions.iter().flat_map(|s| s.tools.iter().flatten()).map(String::len).sum();
@@ -87,6 +87,20 @@ impl Loaded {
             described.subscriptions = subscriptions.into_iter().map(bindings::subscription_in).collect();
         }
         Ok(described)
+    }
+
+    /// Waits for the code where it is still being compiled, for an entry that is not wanted any more once the batch is
+    /// cancelled.
+    async fn compiled_unless(&self, cancel: &CancellationToken) -> Result<&Code, ToolError> {
+        tokio::select! {
+            biased;
+            code = self.compiled() => code,
+            () = cancel.cancelled() => Err(ToolError::cancelled()),
+        }
+    }
+
+    async fn compiled(&self) -> Result<&Code, ToolError> {
+        self.code.wait(self.engine.0.settings.compile_wait).await
     }
 }
 
@@ -113,8 +127,8 @@ pub struct ComponentTool {
 }
 
 impl ComponentTool {
-    fn indices(&self) -> Result<&tools::GuestIndices, ToolError> {
-        self.loaded.tools.as_ref().ok_or_else(|| ToolError::failed("the component exports no tools"))
+    fn indices<'a>(&self, code: &'a Code) -> Result<&'a tools::GuestIndices, ToolError> {
+        code.tools.as_ref().ok_or_else(|| ToolError::failed("the component exports no tools"))
     }
 
     fn error(&self, failure: Failure) -> ToolError {
@@ -129,12 +143,13 @@ impl Tool for ComponentTool {
     }
 
     async fn prepare_arguments(&self, cx: &CallContext, arguments: &Json) -> Result<Json, ToolError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled_unless(&cx.cancel).await?;
+        let indices = self.indices(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await?;
         let mut entry =
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             guest.call_prepare_arguments(&mut *store, &self.definition.name, &arguments.text().to_owned()).await
         })
@@ -160,11 +175,13 @@ impl Tool for ComponentTool {
     }
 
     async fn acquire(&self, _cx: &CallContext) -> Result<Slot, ToolError> {
+        self.loaded.compiled().await?;
         self.loaded.engine.slot().await.map(Slot::holding)
     }
 
     async fn execute(&self, cx: &CallContext, arguments: &Json, mut slot: Slot) -> Result<ToolResult, ToolError> {
-        let indices = self.indices()?;
+        let code = self.loaded.code.get()?;
+        let indices = self.indices(code)?;
         // Held past the entry: the store is dropped before its permit is released.
         let _permit = match slot.take::<OwnedSemaphorePermit>() {
             Some(permit) => permit,
@@ -174,7 +191,7 @@ impl Tool for ComponentTool {
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         entry.open_updates();
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             let call = bindings::call_out(&cx.call, arguments);
             match guest.call_execute(&mut *store, &call).await? {
@@ -219,8 +236,8 @@ impl ComponentHook {
         Self { loaded, wants }
     }
 
-    fn indices(&self) -> Result<&hooks::GuestIndices, HookError> {
-        self.loaded.hooks.as_ref().ok_or_else(|| HookError::Failed {
+    fn indices<'a>(&self, code: &'a Code) -> Result<&'a hooks::GuestIndices, HookError> {
+        code.hooks.as_ref().ok_or_else(|| HookError::Failed {
             cause: ErrorKind::HookFailed,
             message: "the component exports no hooks".into(),
         })
@@ -250,11 +267,12 @@ impl Hook for ComponentHook {
     }
 
     async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled_unless(&cx.cancel).await.map_err(no_slot)?;
+        let indices = self.indices(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await.map_err(no_slot)?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             match guest.call_before_tool_call(&mut *store, &bindings::before_out(&cx.call, arguments)).await? {
                 Ok(decision) => Ok(Ok(bindings::decision_in(decision)?)),
@@ -273,11 +291,12 @@ impl Hook for ComponentHook {
         is_error: bool,
         error: Option<&ErrorInfo>,
     ) -> Result<Option<Override>, HookError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled().await.map_err(no_slot)?;
+        let indices = self.indices(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             let context = bindings::after_out(&cx.call, arguments, result, is_error, error);
             match guest.call_after_tool_call(&mut *store, &context).await? {
@@ -298,11 +317,12 @@ impl Hook for ComponentHook {
     }
 
     async fn settled(&self, cx: &CallContext, settled: &Settled) -> Result<(), HookError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled().await.map_err(no_slot)?;
+        let indices = self.indices(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             guest.call_settled(&mut *store, &bindings::settled_out(&cx.call, settled)).await
         })

@@ -10,7 +10,11 @@ mod limits;
 mod open;
 mod raw;
 mod read;
+#[cfg(feature = "component")]
+mod reload;
 mod validate;
+#[cfg(feature = "watch")]
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +32,10 @@ use crate::sandbox::{Grants, Limits};
 pub use error::{ConfigError, Problem};
 #[cfg(feature = "component")]
 pub use open::OpenError;
+#[cfg(feature = "component")]
+pub use reload::{Reloaded, Reloader};
+#[cfg(feature = "watch")]
+pub use watch::watch;
 
 /// Largest toolgate.toml that is read: 4 MiB, several thousand plugins.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -63,6 +71,10 @@ pub struct Config {
     pub queue_length: usize,
     /// `queue-wait-ms`: how long one may wait. Default 30 s.
     pub queue_wait: Duration,
+    /// `compile-threads`: threads that compile. Default one for each core.
+    pub compile_threads: Option<usize>,
+    /// `compile-wait-ms`: how long a call may wait for code that is still being compiled. Default 300 s.
+    pub compile_wait: Duration,
     /// `[plugins.NAME]`, in the order of the file.
     pub plugins: Vec<PluginConfig>,
     /// `[[hooks]]`: in the order they run.
@@ -72,7 +84,7 @@ pub struct Config {
 }
 
 /// One plugin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PluginConfig {
     /// Its name in this host.
@@ -147,6 +159,8 @@ impl Default for Config {
             instances: 128,
             queue_length: 1_024,
             queue_wait: Duration::from_secs(30),
+            compile_threads: None,
+            compile_wait: Duration::from_secs(300),
             plugins: Vec::new(),
             hooks: Vec::new(),
             warnings: Vec::new(),

@@ -56,6 +56,8 @@ impl Config {
             cache_dir: self.cache_dir.clone(),
             cache_bytes: self.cache_bytes,
             compile_time: self.compile_time,
+            compile_threads: self.compile_threads,
+            compile_wait: self.compile_wait,
             max_table_elements: tables.max(defaults.max_table_elements),
         };
         match Engine::new(settings.clone()) {
@@ -90,6 +92,29 @@ impl Config {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
+    /// The first half of [`load_plugins`](Self::load_plugins), for a host that is to answer soon: the plugins in
+    /// `[[hooks]]`, without which no call may run.
+    pub async fn load_hooks(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
+        let hooks = self.plugins.iter().filter(|plugin| self.hook_of(plugin).is_some());
+        let errors = load(host, join_all(hooks.map(|plugin| self.load_plugin(plugin, loader))).await);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The second half: all other plugins, each in the host as soon as it is ready, while the host answers already. Tools
+    /// are then listed in the order they came.
+    pub async fn load_others(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
+        let others = self.plugins.iter().filter(|plugin| self.hook_of(plugin).is_none());
+        let each = others.map(async |plugin| {
+            let loaded = self.load_plugin(plugin, loader).await;
+            loaded.and_then(|plugin| Ok(host.load(plugin)?)).err()
+        });
+        let mut errors: Vec<OpenError> = join_all(each).await.into_iter().flatten().collect();
+        if errors.is_empty() {
+            errors.extend(self.hooks_without_tool(host));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
     /// Loads what one call of this tool needs: the plugins in `[[hooks]]`, the plugin that offers the tool, and those
     /// of which that is not known before they are loaded.
     pub async fn load_for_tool(&self, tool: &str, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
@@ -106,7 +131,7 @@ impl Config {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn hook_of(&self, plugin: &PluginConfig) -> Option<&HookConfig> {
+    pub(super) fn hook_of(&self, plugin: &PluginConfig) -> Option<&HookConfig> {
         self.hooks.iter().find(|hook| hook.plugin == plugin.name)
     }
 
@@ -122,7 +147,17 @@ impl Config {
 
     /// Loads one plugin as this config wants it, for [`Host::load`] or [`Host::replace`].
     pub async fn load_plugin(&self, plugin: &PluginConfig, loader: &Loader) -> Result<Plugin, OpenError> {
-        let loaded = loader.load(plugin.spec()).await?;
+        self.load_from(plugin, Source::File(plugin.file.clone()), loader).await
+    }
+
+    /// The same from bytes that were read already.
+    pub(super) async fn load_from(
+        &self,
+        plugin: &PluginConfig,
+        source: Source,
+        loader: &Loader,
+    ) -> Result<Plugin, OpenError> {
+        let loaded = loader.load(PluginSpec { source, ..plugin.spec() }).await?;
         plugin.settle(loaded, self.hook_of(plugin))
     }
 }

@@ -56,6 +56,8 @@ impl Validator<'_, '_> {
             instances: raw.instances.map_or(defaults.instances, |n| u32::try_from(n).unwrap_or(u32::MAX)),
             queue_length: raw.queue_length.map_or(defaults.queue_length, |n| usize::try_from(n).unwrap_or(usize::MAX)),
             queue_wait: raw.queue_wait.unwrap_or(defaults.queue_wait),
+            compile_threads: raw.compile_threads.and_then(|n| usize::try_from(n).ok()),
+            compile_wait: raw.compile_wait.unwrap_or(defaults.compile_wait),
             plugins,
             hooks,
             warnings,

@@ -1,5 +1,6 @@
 //! What one call carries through all three stages, shared by its tool and its hooks.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -8,6 +9,7 @@ use super::LogSink;
 use super::updates::Updates;
 use crate::model::{Denial, Json, Metrics, ToolCall, ToolResult};
 use crate::state::StateStore;
+use crate::telemetry::TraceParent;
 
 /// The batch a call belongs to.
 #[derive(Clone, Debug)]
@@ -24,7 +26,10 @@ pub struct BatchInfo {
 
 /// One call's surroundings. Cheap to clone: clones speak of the same call.
 #[derive(Clone)]
-pub struct CallContext {
+pub struct CallContext(Arc<Surroundings>);
+
+/// What a [`CallContext`] holds.
+pub struct Surroundings {
     /// As the model wrote it.
     pub call: ToolCall,
     /// The plugin that offers the tool; none for an unknown name.
@@ -39,8 +44,18 @@ pub struct CallContext {
     pub state: Arc<StateStore>,
     /// Where guests' log lines go.
     pub logs: Arc<dyn LogSink>,
-    updates: Arc<Mutex<Option<Arc<Updates>>>>,
-    record: Arc<Mutex<Record>>,
+    /// The call's place in a distributed trace, for requests that its code sends.
+    pub trace_parent: Option<TraceParent>,
+    updates: Mutex<Option<Arc<Updates>>>,
+    record: Mutex<Record>,
+}
+
+impl Deref for CallContext {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.0
+    }
 }
 
 #[derive(Default)]
@@ -65,7 +80,17 @@ impl CallContext {
         state: Arc<StateStore>,
         logs: Arc<dyn LogSink>,
     ) -> Self {
-        Self { call, plugin, position, batch, cancel, state, logs, updates: Arc::default(), record: Arc::default() }
+        let (updates, record) = Default::default();
+        let trace_parent = None;
+        Self(Arc::new(Surroundings { call, plugin, position, batch, cancel, state, logs, trace_parent, updates, record }))
+    }
+
+    /// The same in a distributed trace. To be called before it is cloned.
+    pub(crate) fn with_trace_parent(mut self, trace_parent: Option<TraceParent>) -> Self {
+        if let Some(only) = Arc::get_mut(&mut self.0) {
+            only.trace_parent = trace_parent;
+        }
+        self
     }
 
     /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.

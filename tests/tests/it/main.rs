@@ -14,6 +14,7 @@ mod limits;
 mod loading;
 mod numbers;
 mod registry;
+mod reload;
 mod state;
 mod toolchains;
 mod wit;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
+use toolgate::Host;
 use toolgate::config::Config;
 use toolgate::pipeline::{Batch, DEFAULT_CONVERSATION, EventSink};
 use toolgate::registry::ActiveTools;
@@ -36,14 +37,14 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
     let signals = cancel::on_signals();
     let cancel = signals.token.clone();
     let reader_gone = tokio::spawn(out.clone().cancel_when_closed(cancel.clone()));
-    let outcome = messages(config, args, screen, &out, &signals).await;
+    let outcome = load_and_run(config, args, screen, &out, &signals).await;
     // It holds a handle on standard output.
     reader_gone.abort();
     let _ = reader_gone.await;
     outcome
 }
 
-async fn messages(
+async fn load_and_run(
     config: &Config,
     args: &Run,
     screen: Screen,
@@ -52,19 +53,30 @@ async fn messages(
 ) -> Result<Exit, Failure> {
     let cancel = signals.token.clone();
     let approver = Arc::new(CommandLine::new(&args.approve, screen.clone()));
-    let host = tokio::select! {
+    let (host, loader) = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(signals.exit().unwrap_or(Exit::Output)),
-        host = setup::host(config, Some(approver)) => host?,
+        loaded = setup::host_and_loader(config, Some(approver)) => loaded?,
     };
     setup::check_approved(&args.approve, &host)?;
+    setup::watching(args.watch, config, &host, loader, all_turns(&host, signals, args, screen, out)).await
+}
+
+async fn all_turns(
+    host: &Host,
+    signals: &Cancel,
+    args: &Run,
+    screen: Screen,
+    out: &Out,
+) -> Result<Exit, Failure> {
+    let cancel = &signals.token;
     let mut messages = input::messages(&args.file);
     let mut records = Records::open(&args.record)?;
     let watcher = Watcher::new(args.output, screen, out.clone(), cancel.clone());
     let mut active = ActiveTools::initial();
     let mut exit = Exit::Ok;
     let mut turn = 0;
-    while let Some(message) = next(&mut messages, &cancel).await {
+    while let Some(message) = next(&mut messages, cancel).await {
         let message = message?;
         turn += 1;
         let started = Instant::now();
@@ -72,6 +84,7 @@ async fn messages(
         let name: Arc<str> = turn.to_string().into();
         let mut batch = Batch::new(message.clone()).turn(name.clone()).cancel(cancel.clone());
         batch = batch.active(active.clone()).sink(watcher.sink());
+        batch.trace_parent = setup::trace_parent();
         let mut recording = None;
         if let Some(records) = &mut records {
             let (recorded, sink) = records.attach(turn, &message, batch)?;

@@ -11,5 +11,6 @@ mod run;
 #[cfg(unix)]
 mod streams;
 mod support;
+mod telemetry;
 #[cfg(unix)]
 mod terminal;
