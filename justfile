@@ -28,3 +28,9 @@ check:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
     cargo deny check
+
+# what calls cost beside the engine's own floor; `just bench --quick`, `just bench count` for instructions
+bench *ARGS:
+    scripts/build-guests.sh bench-guest
+    cargo build --release
+    target/release/toolgate-bench {{ARGS}}

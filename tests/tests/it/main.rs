@@ -3,6 +3,7 @@
 
 mod architecture;
 mod cancellation;
+mod denials;
 mod example_hooks;
 mod fs;
 mod golden;
@@ -10,6 +11,7 @@ mod hostile;
 mod http;
 mod keys;
 mod limits;
+mod loading;
 mod numbers;
 mod registry;
 mod reload;
