@@ -1,0 +1,22 @@
+//! What the fuzz targets do with their bytes. The targets in `tests/fuzz` are nothing but these functions under
+//! libFuzzer; `tests/it/fuzz.rs` gives them their seeds and some random bytes in every test run.
+//!
+//! A finding is a panic: of the host, or of an assertion here.
+
+#[cfg(feature = "component")]
+mod answers;
+#[cfg(feature = "component")]
+mod batch;
+mod config;
+#[cfg(feature = "component")]
+mod load;
+mod schema;
+pub mod seeds;
+mod validate;
+
+#[cfg(feature = "component")]
+pub use batch::{batch, play_cancelled, play_undisturbed};
+pub use config::config;
+#[cfg(feature = "component")]
+pub use load::load;
+pub use validate::validate;
