@@ -64,7 +64,7 @@ pub fn cancelled(world: &World, specs: &[Spec], is_parallel: bool, cancel: Cance
             "neither {expected} nor aborted: {message}"
         );
     }
-    world.runtime.block_on(tokio::time::sleep(AFTERWARDS));
+    world.runtime.block_on(async { tokio::time::sleep(AFTERWARDS).await });
     assert_eq!(trace.all(), failure.rows, "something goes on afterwards");
 }
 
@@ -104,13 +104,20 @@ fn comparable(outcome: &BatchOutcome) -> Vec<Value> {
             error.remove("hint");
         }
         for block in message["content"].as_array_mut().into_iter().flatten() {
-            if block["text"].as_str().is_some_and(|text| text.contains("panicked") || text.contains("crashed")) {
-                block["text"] = "crashed".into();
-            }
+            let Some(text) = block["text"].as_str() else { continue };
+            let is_crash = text.contains("panicked") || text.contains("crashed");
+            block["text"] = if is_crash { "crashed".into() } else { without_times(text).into() };
         }
         message
     };
     outcome.messages.iter().map(one).collect()
+}
+
+/// A refusal shows the arguments, and with them how long everybody was to take.
+fn without_times(text: &str) -> String {
+    let mut parts = text.split("\"ms\": ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// Says what was played, where an assertion fails.

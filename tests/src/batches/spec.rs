@@ -120,7 +120,11 @@ impl<'a> Arbitrary<'a> for Spec {
             ],
         )?);
 
-        let before: [fn() -> Value; 12] = [
+        let before: [fn() -> Value; 16] = [
+            || json!([]),
+            || json!([]),
+            || json!([]),
+            || json!([]),
             || json!([]),
             || json!([]),
             || json!([]),
@@ -157,9 +161,17 @@ impl<'a> Arbitrary<'a> for Spec {
             }
             arguments[event] = scripts.into();
         }
-        let number: [fn() -> Value; 6] =
-            [|| json!(7), || json!(7), || json!("7"), || json!(7.0), || json!("seven"), || Value::Null];
-        arguments[if bytes.ratio(1, 3)? { "old" } else { "n" }] = pick(bytes, &number)?;
+        let number: [fn() -> Value; 8] = [
+            || json!(7),
+            || json!(7),
+            || json!(7),
+            || json!("7"),
+            || json!("7"),
+            || json!(7.0),
+            || json!("seven"),
+            || Value::Null,
+        ];
+        arguments[if bytes.ratio(1, if tool.ends_with("-old") { 2 } else { 8 })? { "old" } else { "n" }] = pick(bytes, &number)?;
         let mut keys = Vec::new();
         for pointer in super::world::KEYS {
             if (tool.ends_with("-read") || tool.ends_with("-write")) && bytes.ratio(2, 5)? {

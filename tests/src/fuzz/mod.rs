@@ -20,3 +20,9 @@ pub use config::config;
 #[cfg(feature = "component")]
 pub use load::load;
 pub use validate::validate;
+
+/// The number of random cases of a test: `TOOLGATE_CASES` times as many as usual, for a long run without a fuzzer.
+pub fn cases(usual: u32) -> u32 {
+    let factor = std::env::var("TOOLGATE_CASES").ok().and_then(|factor| factor.parse().ok());
+    usual.saturating_mul(factor.unwrap_or(1))
+}

@@ -1,4 +1,5 @@
-//! A short run of every fuzz target: its seeds, its seeds with changes, and random bytes. `just fuzz` runs them for long.
+//! A short run of every fuzz target: its seeds, its seeds with changes, and random bytes. `just fuzz` runs them for
+//! long, and so does `TOOLGATE_CASES=1000` here, without guidance.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -56,7 +57,7 @@ fn run(target: fn(&[u8]), seeds: Vec<Vec<u8>>, cases: u32) {
     let mutated = (any::<prop::sample::Index>(), prop::collection::vec(change(), 1..6))
         .prop_map(move |(seed, changes)| changed(seed.get::<Vec<u8>>(&seeds), &changes));
     let random = prop::collection::vec(any::<u8>(), 0..400);
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: fuzz::cases(cases), failure_persistence: None, ..Config::default() });
     let both = |bytes: Vec<u8>| {
         std::panic::catch_unwind(|| target(&bytes)).map_err(|_| TestCaseError::fail("see above"))
     };

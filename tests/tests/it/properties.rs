@@ -16,7 +16,7 @@ const BYTES: usize = 400;
 
 fn random_batches(cases: u32, play: fn(&World, &[u8])) {
     let world = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: fuzz::cases(cases), failure_persistence: None, ..Config::default() });
     let bytes = proptest::collection::vec(any::<u8>(), 0..BYTES);
     // The error has the smallest failing bytes; the batch they stand for was printed as it failed.
     let run = runner.run(&bytes, |bytes| {
