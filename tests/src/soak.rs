@@ -96,7 +96,9 @@ pub async fn soak(calls: usize, seen: impl Fn(usize, u64)) -> Result<Report, Str
     if let Err(lost) = all_slots(&load).await {
         left.push(lost);
     }
-    for kind in ["ok", "trap", "out-of-fuel", "deadline", "memory-limit", "output-limit", "blocked", "hook-failed", "aborted"] {
+    for kind in
+        ["ok", "trap", "out-of-fuel", "deadline", "memory-limit", "output-limit", "blocked", "hook-failed", "aborted"]
+    {
         if !report.kinds.contains_key(kind) {
             left.push(format!("no call ended as {kind}: {:?}", report.kinds));
         }
@@ -144,7 +146,10 @@ async fn load() -> Load {
         fs,
         hook("before", json!({"event": "before", "entries": before})),
         hook("after", json!({"event": "after", "entries": [{"match": {"toolName": "echo"}, "script": change}]})),
-        hook("settled", json!({"event": "settled", "entries": [{"match": {"toolName": "panic"}, "script": [{"op": "trap"}]}]})),
+        hook(
+            "settled",
+            json!({"event": "settled", "entries": [{"match": {"toolName": "panic"}, "script": [{"op": "trap"}]}]}),
+        ),
     ];
     for spec in specs {
         let plugin = loader.load(spec).await.unwrap_or_else(|error| panic!("{error}"));
@@ -214,7 +219,13 @@ async fn one(load: &Load, number: usize) -> Option<Vec<&'static str>> {
     } else {
         running.await
     };
-    Some(outcome.messages.iter().map(|message| message.error.as_ref().map_or("ok", |error| error.kind.as_str())).collect())
+    Some(
+        outcome
+            .messages
+            .iter()
+            .map(|message| message.error.as_ref().map_or("ok", |error| error.kind.as_str()))
+            .collect(),
+    )
 }
 
 /// Cancels at some event.

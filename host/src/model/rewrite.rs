@@ -85,7 +85,10 @@ mod tests {
     fn what_is_unchanged_stays_as_it_was_written() {
         assert_eq!(changed(r#"{"n":1e400, "s":"1"}"#, r#"{"n":1e400,"s":1}"#), r#"{"n":1e400,"s":1}"#);
         assert_eq!(
-            changed(r#"{"a":[ 1E5 , {"b" : 2e-7,"c":"x"} ],"d":null,"\u0065":1e1}"#, r#"{"a":[1e5,{"b":2e-7,"c":["x"]}],"e":1e1}"#),
+            changed(
+                r#"{"a":[ 1E5 , {"b" : 2e-7,"c":"x"} ],"d":null,"\u0065":1e1}"#,
+                r#"{"a":[1e5,{"b":2e-7,"c":["x"]}],"e":1e1}"#
+            ),
             r#"{"a":[1E5,{"b":2e-7,"c":["x"]}],"e":1e1}"#
         );
         // A key that is there twice counts with its last value.
@@ -95,7 +98,10 @@ mod tests {
     #[test]
     fn what_a_string_held_keeps_its_digits() {
         assert_eq!(changed(r#"{"n":" 1e400\n"}"#, r#"{"n":1e400}"#), r#"{"n":1e400}"#);
-        assert_eq!(changed(r#"{"o":"{\"n\":1E+4,\"m\":\"2e3\"}"}"#, r#"{"o":{"n":1e4,"m":2e3}}"#), r#"{"o":{"n":1E+4,"m":2e3}}"#);
+        assert_eq!(
+            changed(r#"{"o":"{\"n\":1E+4,\"m\":\"2e3\"}"}"#, r#"{"o":{"n":1e4,"m":2e3}}"#),
+            r#"{"o":{"n":1E+4,"m":2e3}}"#
+        );
         assert_eq!(changed(r#"["3.0"]"#, "[3]"), "[3]");
         assert_eq!(changed("[1e400]", "[[1e400]]"), "[[1e400]]");
     }

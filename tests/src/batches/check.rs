@@ -23,12 +23,12 @@ const ABRUPT: Duration = Duration::from_millis(1);
 const AFTERWARDS: Duration = Duration::from_millis(5);
 
 /// Plays a batch in both modes, once more with other timing, and with native twins of the components: the rules hold and
-/// the messages are the same.
+/// the messages are the same. Answers what became of each call: `error.kind`, or `ok`.
 ///
 /// # Panics
 ///
 /// Where they are not. The batch is printed.
-pub fn undisturbed(world: &World, specs: &[Spec]) {
+pub fn undisturbed(world: &World, specs: &[Spec]) -> Vec<String> {
     let expected = reference(world, specs);
     let retimed: Vec<_> = specs.iter().enumerate().map(|(at, spec)| spec.retimed(at as u64)).collect();
     for (specs, mode) in [(specs, MODES[0]), (specs, MODES[1]), (&*retimed, MODES[0])] {
@@ -41,15 +41,20 @@ pub fn undisturbed(world: &World, specs: &[Spec]) {
         }
         assert_eq!((world.engine.live_instances(), world.engine.waiting()), (0, 0));
     }
+    kinds(&expected)
+}
+
+fn kinds(messages: &[Value]) -> Vec<String> {
+    messages.iter().map(|message| message["error"]["kind"].as_str().unwrap_or("ok").to_owned()).collect()
 }
 
 /// Plays a batch that is cancelled on its way: the rules hold, every message is the usual one or tells of the
-/// cancellation, and nothing goes on afterwards.
+/// cancellation, and nothing goes on afterwards. Answers what became of each call.
 ///
 /// # Panics
 ///
 /// Where they do not. The batch is printed.
-pub fn cancelled(world: &World, specs: &[Spec], is_parallel: bool, cancel: Cancel) {
+pub fn cancelled(world: &World, specs: &[Spec], is_parallel: bool, cancel: Cancel) -> Vec<String> {
     let expected = reference(world, specs);
     let mode = MODES[usize::from(!is_parallel)];
     let mut failure = Failure { specs, mode, cancel: Some(cancel), rows: Vec::new() };
@@ -57,7 +62,8 @@ pub fn cancelled(world: &World, specs: &[Spec], is_parallel: bool, cancel: Cance
     assert_eq!((world.engine.live_instances(), world.engine.waiting()), (0, 0), "something runs on");
     failure.rows = trace.all();
     assert_kept(specs, mode, &outcome, &failure.rows);
-    for ((message, expected), spec) in comparable(&outcome).iter().zip(&expected).zip(specs) {
+    let messages = comparable(&outcome);
+    for ((message, expected), spec) in messages.iter().zip(&expected).zip(specs) {
         let is_told = message["error"]["kind"] == "aborted" && message["content"][0]["text"] == "Operation aborted";
         assert!(
             message == expected || is_told || spec.heeds || spec.is_changed,
@@ -66,6 +72,7 @@ pub fn cancelled(world: &World, specs: &[Spec], is_parallel: bool, cancel: Cance
     }
     world.runtime.block_on(async { tokio::time::sleep(AFTERWARDS).await });
     assert_eq!(trace.all(), failure.rows, "something goes on afterwards");
+    kinds(&messages)
 }
 
 fn play(world: &World, specs: &[Spec], mode: ExecutionMode, cancel: Option<Cancel>) -> (BatchOutcome, Arc<Trace>) {

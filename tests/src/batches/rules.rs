@@ -67,17 +67,22 @@ pub(super) fn assert_kept(specs: &[Spec], mode: ExecutionMode, outcome: &BatchOu
     }
     if !is_sequential {
         let prepared = |word: &'static str| (0..specs.len()).flat_map(move |call| Places(rows).all(word, call));
-        let last = prepared("before").chain(prepared("prepare_arguments")).chain(prepared("tool_execution_start")).max();
+        let last =
+            prepared("before").chain(prepared("prepare_arguments")).chain(prepared("tool_execution_start")).max();
         let first = (0..specs.len()).filter_map(|call| places.maybe("execute_enter", call)).min();
         assert!(first.is_none() || last < first, "an execution before the last preparation");
     }
     for (later, spec) in specs.iter().enumerate() {
         for earlier in (0..later).filter(|&earlier| spec.excludes(&specs[earlier])) {
             // A tool that was stopped tells nothing of its end.
-            if let (Some(exit), Some(enter)) = (places.maybe("execute_exit", earlier), places.maybe("execute_enter", later)) {
+            if let (Some(exit), Some(enter)) =
+                (places.maybe("execute_exit", earlier), places.maybe("execute_enter", later))
+            {
                 assert!(exit < enter, "c{earlier} and c{later} have one key and overlap");
             }
-            if let (Some(first), Some(second)) = (places.maybe("execute_enter", earlier), places.maybe("execute_enter", later)) {
+            if let (Some(first), Some(second)) =
+                (places.maybe("execute_enter", earlier), places.maybe("execute_enter", later))
+            {
                 assert!(first < second, "c{earlier} and c{later} have one key and swap");
             }
         }

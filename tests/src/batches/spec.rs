@@ -6,9 +6,8 @@ use toolgate::model::{AssistantMessage, ToolCall};
 
 /// The tools. `n-` are native, `c-` components, each half in a plugin of its own; `old` read an older argument shape,
 /// `seq` make a batch sequential, `ghost` is nobody's.
-const TOOLS: [&str; 11] = [
-    "n-read", "c-read", "n-write", "c-write", "c-read", "c-write", "n-old", "c-old", "c-write", "c-seq", "ghost",
-];
+const TOOLS: [&str; 11] =
+    ["n-read", "c-read", "n-write", "c-write", "c-read", "c-write", "n-old", "c-old", "c-write", "c-seq", "ghost"];
 /// Most calls of a batch.
 const MAX_CALLS: usize = 7;
 
@@ -37,9 +36,8 @@ impl Spec {
 
     /// The message that makes these calls, with ids `c0`, `c1`, …
     pub fn message(specs: &[Self]) -> AssistantMessage {
-        let call = |(at, spec): (usize, &Self)| {
-            ToolCall::new(format!("c{at}"), spec.tool, spec.arguments.clone().into())
-        };
+        let call =
+            |(at, spec): (usize, &Self)| ToolCall::new(format!("c{at}"), spec.tool, spec.arguments.clone().into());
         AssistantMessage::of_calls(specs.iter().enumerate().map(call))
     }
 
@@ -171,7 +169,8 @@ impl<'a> Arbitrary<'a> for Spec {
             || json!("seven"),
             || Value::Null,
         ];
-        arguments[if bytes.ratio(1, if tool.ends_with("-old") { 2 } else { 8 })? { "old" } else { "n" }] = pick(bytes, &number)?;
+        arguments[if bytes.ratio(1, if tool.ends_with("-old") { 2 } else { 8 })? { "old" } else { "n" }] =
+            pick(bytes, &number)?;
         let mut keys = Vec::new();
         for pointer in super::world::KEYS {
             if (tool.ends_with("-read") || tool.ends_with("-write")) && bytes.ratio(2, 5)? {
@@ -181,7 +180,11 @@ impl<'a> Arbitrary<'a> for Spec {
             }
         }
         let is_changed = arguments["after"].as_array().into_iter().flatten().any(|steps| {
-            steps.as_array().into_iter().flatten().any(|step| !matches!(step["op"].as_str(), Some("sleep" | "sleepOrAbort")))
+            steps
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|step| !matches!(step["op"].as_str(), Some("sleep" | "sleepOrAbort")))
         });
         Ok(Self { tool, keys, updates, heeds, is_changed, arguments })
     }

@@ -98,28 +98,28 @@ impl Default for World {
 
 /// The mixed ones and the native ones.
 async fn plugins(engine: &Engine) -> (Vec<Plugin>, Vec<Plugin>) {
-        let loader = Loader::new(engine.clone());
-        let load = async |package: &str, name: String, config: Value| {
-            let mut spec = PluginSpec::new(name, Source::File(guests::component(package)));
-            spec.config = Json::from_value(config);
-            loader.load(spec).await.unwrap_or_else(|error| panic!("{error}"))
-        };
-        let twin = |half: &str| native::tools(half, &tools(half)).unwrap_or_else(|error| panic!("{error}"));
-        let mut native = HALVES.map(twin).to_vec();
-        let mut mixed = vec![native[0].clone(), load("scripted-tool", "c".into(), json!({"tools": tools("c")})).await];
-        for event in EVENTS {
-            for (at, half) in HALVES.into_iter().enumerate() {
-                let (name, entries) = (format!("{half}-{}", event.word()), entries(event, at));
-                let list = entries.as_array().map(Vec::as_slice).unwrap_or_default();
-                let twin = native::hook(&name, event, list).unwrap_or_else(|error| panic!("{error}"));
-                mixed.push(match half {
-                    "n" => twin.clone(),
-                    _ => load("scripted-hook", name, json!({"event": event.word(), "entries": entries})).await,
-                });
-                native.push(twin);
-            }
+    let loader = Loader::new(engine.clone());
+    let load = async |package: &str, name: String, config: Value| {
+        let mut spec = PluginSpec::new(name, Source::File(guests::component(package)));
+        spec.config = Json::from_value(config);
+        loader.load(spec).await.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let twin = |half: &str| native::tools(half, &tools(half)).unwrap_or_else(|error| panic!("{error}"));
+    let mut native = HALVES.map(twin).to_vec();
+    let mut mixed = vec![native[0].clone(), load("scripted-tool", "c".into(), json!({"tools": tools("c")})).await];
+    for event in EVENTS {
+        for (at, half) in HALVES.into_iter().enumerate() {
+            let (name, entries) = (format!("{half}-{}", event.word()), entries(event, at));
+            let list = entries.as_array().map(Vec::as_slice).unwrap_or_default();
+            let twin = native::hook(&name, event, list).unwrap_or_else(|error| panic!("{error}"));
+            mixed.push(match half {
+                "n" => twin.clone(),
+                _ => load("scripted-hook", name, json!({"event": event.word(), "entries": entries})).await,
+            });
+            native.push(twin);
         }
-        (mixed, native)
+    }
+    (mixed, native)
 }
 
 fn host(plugins: &[Plugin], grace: Duration, trace: &Arc<Trace>) -> Host {

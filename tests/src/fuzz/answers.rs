@@ -15,12 +15,30 @@ const END: usize = 128 << 10;
 const MAX_ITEMS: usize = 3;
 
 const STRINGS: [&str; 14] = [
-    "", "t", "é", "{}", "[1,2]", "null", "{\"a\":1e400}", "not json", "image/png", "\u{1b}[31mred", "data:,", "{\"a\":", "/key",
+    "",
+    "t",
+    "é",
+    "{}",
+    "[1,2]",
+    "null",
+    "{\"a\":1e400}",
+    "not json",
+    "image/png",
+    "\u{1b}[31mred",
+    "data:,",
+    "{\"a\":",
+    "/key",
     "a\nb",
 ];
 const NAMES: [&str; 7] = ["one", "two", "two", "with space", "", "工具", "a-b_c"];
-const SCHEMAS: [&str; 6] =
-    ["{}", "{\"type\":\"object\"}", "{\"type\":\"object\",\"required\":[\"a\"]}", "true", "{\"type\":\"nonsense\"}", "{\"$ref\":\"#\"}"];
+const SCHEMAS: [&str; 6] = [
+    "{}",
+    "{\"type\":\"object\"}",
+    "{\"type\":\"object\",\"required\":[\"a\"]}",
+    "true",
+    "{\"type\":\"nonsense\"}",
+    "{\"$ref\":\"#\"}",
+];
 
 struct Contract {
     resolve: Resolve,
@@ -124,7 +142,8 @@ impl Memory<'_> {
 
     /// A word that says where or how much, or now and then anything.
     fn word(&mut self, at: usize, value: usize, from: &mut Unstructured<'_>) -> Result<()> {
-        let value = if from.ratio(1, 100)? { from.arbitrary::<u32>()? } else { u32::try_from(value).unwrap_or(u32::MAX) };
+        let value =
+            if from.ratio(1, 100)? { from.arbitrary::<u32>()? } else { u32::try_from(value).unwrap_or(u32::MAX) };
         self.put(at, &value.to_le_bytes());
         Ok(())
     }
@@ -157,7 +176,14 @@ impl Memory<'_> {
     }
 
     /// One of several cases: its number, and what comes with it.
-    fn case(&mut self, tag: Int, cases: &[Option<&Type>], at: usize, field: &str, from: &mut Unstructured<'_>) -> Result<()> {
+    fn case(
+        &mut self,
+        tag: Int,
+        cases: &[Option<&Type>],
+        at: usize,
+        field: &str,
+        from: &mut Unstructured<'_>,
+    ) -> Result<()> {
         let chosen = from.choose_index(cases.len())?;
         let number = if from.ratio(1, 100)? { from.arbitrary()? } else { u8::try_from(chosen).unwrap_or(u8::MAX) };
         self.put(at, &[number]);

@@ -14,8 +14,8 @@ use crate::batches::{Cancel, Spec, World, cancelled, undisturbed};
 pub fn batch(data: &[u8]) {
     static WORLD: LazyLock<World> = LazyLock::new(World::new);
     match data.split_first() {
-        Some((0..=127, rest)) => play_undisturbed(&WORLD, rest),
-        Some((_, rest)) => play_cancelled(&WORLD, rest),
+        Some((0..=127, rest)) => drop(play_undisturbed(&WORLD, rest)),
+        Some((_, rest)) => drop(play_cancelled(&WORLD, rest)),
         None => {}
     }
 }
@@ -25,10 +25,9 @@ pub fn batch(data: &[u8]) {
 /// # Panics
 ///
 /// Where a rule is broken.
-pub fn play_undisturbed(world: &World, data: &[u8]) {
-    if let Ok(specs) = Spec::batch(&mut Unstructured::new(data)) {
-        undisturbed(world, &specs);
-    }
+pub fn play_undisturbed(world: &World, data: &[u8]) -> Vec<String> {
+    let specs = Spec::batch(&mut Unstructured::new(data));
+    specs.map(|specs| undisturbed(world, &specs)).unwrap_or_default()
 }
 
 /// A batch that is cancelled somewhere; see [`cancelled`].
@@ -36,10 +35,11 @@ pub fn play_undisturbed(world: &World, data: &[u8]) {
 /// # Panics
 ///
 /// Where a rule is broken.
-pub fn play_cancelled(world: &World, data: &[u8]) {
+pub fn play_cancelled(world: &World, data: &[u8]) -> Vec<String> {
     let mut bytes = Unstructured::new(data);
     let read = (bytes.arbitrary(), Cancel::arbitrary(&mut bytes), Spec::batch(&mut bytes));
-    if let (Ok(is_parallel), Ok(cancel), Ok(specs)) = read {
-        cancelled(world, &specs, is_parallel, cancel);
+    match read {
+        (Ok(is_parallel), Ok(cancel), Ok(specs)) => cancelled(world, &specs, is_parallel, cancel),
+        _ => Vec::new(),
     }
 }

@@ -6,12 +6,38 @@ use serde_json::{Map, Value, json};
 const NAMES: [&str; 6] = ["a", "b", "c", "long name", "", "x-é"];
 const KINDS: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 const NUMBERS: [&str; 14] = [
-    "0", "-0", "1", "7", "3.0", "3.7", "1e3", "-1.5e-7", "1e400", "1E-400", "9007199254740993", "18446744073709551616",
-    "0.1", "1e99999999999999999999",
+    "0",
+    "-0",
+    "1",
+    "7",
+    "3.0",
+    "3.7",
+    "1e3",
+    "-1.5e-7",
+    "1e400",
+    "1E-400",
+    "9007199254740993",
+    "18446744073709551616",
+    "0.1",
+    "1e99999999999999999999",
 ];
 const STRINGS: [&str; 16] = [
-    "", " ", "true", "FALSE", "null", "42", " 4.0\n", "0x10", "1e3", "[1,\"2\"]", "{\"a\":\"1\"}", "[", "a", "é",
-    "2026-11-30", "\u{0}\u{1f}",
+    "",
+    " ",
+    "true",
+    "FALSE",
+    "null",
+    "42",
+    " 4.0\n",
+    "0x10",
+    "1e3",
+    "[1,\"2\"]",
+    "{\"a\":\"1\"}",
+    "[",
+    "a",
+    "é",
+    "2026-11-30",
+    "\u{0}\u{1f}",
 ];
 const PATTERNS: [&str; 6] = ["^[0-9]+$", "a", "(a+)+$", "\\p{L}", "[", "^(?:.{0,50}){0,50}$"];
 const FORMATS: [&str; 6] = ["date", "date-time", "ipv4", "uri", "regex", "uuid"];
@@ -28,7 +54,11 @@ fn number(bytes: &mut Unstructured<'_>) -> Result<Value> {
 }
 
 fn string(bytes: &mut Unstructured<'_>) -> Result<String> {
-    if bytes.ratio(1, 4)? { Ok(bytes.arbitrary::<&str>()?.to_owned()) } else { Ok((*bytes.choose(&STRINGS)?).to_owned()) }
+    if bytes.ratio(1, 4)? {
+        Ok(bytes.arbitrary::<&str>()?.to_owned())
+    } else {
+        Ok((*bytes.choose(&STRINGS)?).to_owned())
+    }
 }
 
 fn name(bytes: &mut Unstructured<'_>) -> Result<String> {
@@ -87,9 +117,7 @@ fn subschema(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
 
 fn keyword(bytes: &mut Unstructured<'_>, depth: usize) -> Result<(&'static str, Value)> {
     let below = |bytes: &mut Unstructured<'_>| subschema(bytes, depth.saturating_sub(1));
-    let all = |bytes: &mut Unstructured<'_>| {
-        Ok::<_, arbitrary::Error>(Value::from(vec![below(bytes)?, below(bytes)?]))
-    };
+    let all = |bytes: &mut Unstructured<'_>| Ok::<_, arbitrary::Error>(Value::from(vec![below(bytes)?, below(bytes)?]));
     let most = if depth == 0 { 15 } else { 36 };
     Ok(match bytes.int_in_range(0..=most)? {
         0 | 1 => ("type", (*bytes.choose(&KINDS)?).into()),
@@ -107,7 +135,10 @@ fn keyword(bytes: &mut Unstructured<'_>, depth: usize) -> Result<(&'static str, 
         13 => ("uniqueItems", bytes.arbitrary::<bool>()?.into()),
         14 => ("maxProperties", bytes.int_in_range(0..=3)?.into()),
         // Anything at all where a keyword's value belongs.
-        15 => (*bytes.choose(&["$ref", "type", "properties", "items", "$id", "$anchor", "$dynamicRef"])?, value(bytes, 2)?),
+        15 => (
+            *bytes.choose(&["$ref", "type", "properties", "items", "$id", "$anchor", "$dynamicRef"])?,
+            value(bytes, 2)?,
+        ),
         16..=19 => ("properties", members(bytes, below)?.into()),
         20 => {
             let (pattern, schema) = (*bytes.choose(&PATTERNS)?, below(bytes)?);

@@ -93,7 +93,8 @@ async fn arguments_replaced_by_a_component_are_validated_again() {
     let host = guarded("before", &way, OnError::Fail).await;
     let answer = run_one(&host, "sleep", json!({"ms": 1})).await;
     assert_eq!((answer.kind(), answer.json()["error"]["cause"].as_str()), ("hook-failed", way.cause));
-    let named = "Hook \"guard\" of plugin \"guard\" failed in before-tool-call: it replaced the arguments with invalid ones";
+    let named =
+        "Hook \"guard\" of plugin \"guard\" failed in before-tool-call: it replaced the arguments with invalid ones";
     assert!(answer.text().starts_with(named) && answer.text().contains("\n  - ms: "), "{}", answer.text());
 }
 

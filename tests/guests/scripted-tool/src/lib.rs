@@ -35,8 +35,7 @@ impl Tool for ScriptedTool {
             definition = definition.sequential();
         }
         for key in &self.exclusive {
-            definition =
-                definition.exclusive_value(&key.pointer, if key.write { Access::Write } else { Access::Read });
+            definition = definition.exclusive_value(&key.pointer, if key.write { Access::Write } else { Access::Read });
         }
         if self.prepare_arguments.is_some() {
             definition = definition.prepares_arguments();

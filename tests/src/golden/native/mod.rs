@@ -10,9 +10,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolgate::model::{
-    Access, ErrorInfo, ExclusiveKey, ExecutionMode, Json, Override, ToolDefinition, ToolResult,
-};
+use toolgate::model::{Access, ErrorInfo, ExclusiveKey, ExecutionMode, Json, Override, ToolDefinition, ToolResult};
 use toolgate::pipeline::{
     CallContext, Decision, Hook, HookError, HookEvent, LogLevel, LogLine, Settled, Tool, ToolError,
 };

@@ -5,7 +5,6 @@ use toolgate_tests::guests::{batch, run_one};
 
 use super::*;
 
-
 struct Case {
     /// Where the batch is when it is cancelled; only one call is, where it says `preparation`.
     what: &'static str,
@@ -126,14 +125,7 @@ fn cases() -> Vec<Case> {
         )),
         aborted("on the coercion", vec![tool(typed)], "t", json!({"n": "7"}), When::Event("arguments_coerced"), LONG),
         races(aborted("on the first end", none(), "echo", empty.clone(), When::Event("tool_execution_end"), LONG)),
-        races(aborted(
-            "on a skipped hook",
-            vec![skipped],
-            "echo",
-            empty.clone(),
-            When::Event("hook_skipped"),
-            LONG,
-        )),
+        races(aborted("on a skipped hook", vec![skipped], "echo", empty.clone(), When::Event("hook_skipped"), LONG)),
         counts(aborted("on the first message", none(), "echo", empty.clone(), When::Event("message_start"), LONG)),
         counts(aborted("after the first message", none(), "echo", empty, When::Event("message_end"), LONG)),
     ]

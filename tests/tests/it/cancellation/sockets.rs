@@ -70,7 +70,8 @@ async fn connections_of_cancelled_calls_are_closed() {
     let engine = WIDE.lock().await;
     for (mode, at_once) in [(ExecutionMode::Parallel, 2), (ExecutionMode::Sequential, 1)] {
         let server = Drip::start().await;
-        let grant = HttpGrant::new("127.0.0.1").and_then(|grant| grant.schemes(["http"])?.ports([server.port])).unwrap();
+        let grant =
+            HttpGrant::new("127.0.0.1").and_then(|grant| grant.schemes(["http"])?.ports([server.port])).unwrap();
         let mut fetch = unbounded(guests::spec("http-fetch"));
         fetch.grants.http = Some(Arc::new(HttpPolicy::new(vec![grant], Vec::new(), HttpLimits::default())));
         let watch = Watch::new(When::Before, 0);
