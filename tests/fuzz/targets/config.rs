@@ -3,4 +3,6 @@
 
 use toolgate_tests::fuzz::{self, seeds};
 
-libfuzzer_sys::fuzz_target!(init: seeds::write(&seeds::config()), |data: &[u8]| fuzz::config(data));
+libfuzzer_sys::fuzz_target!(init: seeds::write(&seeds::config()), |data: &[u8]| {
+    fuzz::config(data);
+});

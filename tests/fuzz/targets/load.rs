@@ -3,4 +3,6 @@
 
 use toolgate_tests::fuzz::{self, seeds};
 
-libfuzzer_sys::fuzz_target!(init: seeds::write(&seeds::load()), |data: &[u8]| fuzz::load(data));
+libfuzzer_sys::fuzz_target!(init: seeds::write(&seeds::load()), |data: &[u8]| {
+    fuzz::load(data);
+});

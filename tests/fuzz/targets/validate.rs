@@ -3,4 +3,6 @@
 
 use toolgate_tests::fuzz::{self, seeds};
 
-libfuzzer_sys::fuzz_target!(init: seeds::write(&seeds::validate()), |data: &[u8]| fuzz::validate(data));
+libfuzzer_sys::fuzz_target!(init: seeds::write(&seeds::validate()), |data: &[u8]| {
+    fuzz::validate(data);
+});

@@ -28,18 +28,21 @@ thread_local! {
 }
 
 /// Loads the bytes as a toolgate.toml: refused with at least one problem, each of which says what is wrong; or accepted,
-/// and the same again.
+/// and the same again. Answers which.
 ///
 /// # Panics
 ///
 /// Where it is otherwise.
-pub fn config(data: &[u8]) {
+pub fn config(data: &[u8]) -> Vec<&'static str> {
     PLACE.with(|place| {
         std::fs::write(&place.file, data).unwrap_or_else(|error| panic!("{error}"));
-        match Config::load(&place.file) {
+        // The directory lives as long as the thread.
+        let _ = &place.dir;
+        vec![match Config::load(&place.file) {
             Ok(config) => {
                 let again = Config::load(&place.file);
                 assert_eq!(format!("{:?}", Ok::<_, ()>(config)), format!("{:?}", again.map_err(drop)));
+                "accepted"
             }
             Err(error) => {
                 let lines = data.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -47,9 +50,8 @@ pub fn config(data: &[u8]) {
                 assert!(error.problems.iter().all(|problem| !problem.wrong.is_empty()), "{error:?}");
                 assert!(error.problems.iter().all(|problem| problem.line.is_none_or(|at| (1..=lines).contains(&at))));
                 assert!(error.to_string().starts_with(&place.file.display().to_string()));
+                "refused"
             }
-        }
-        // The directory lives as long as the thread.
-        let _ = &place.dir;
-    });
+        }]
+    })
 }

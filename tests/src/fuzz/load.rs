@@ -25,30 +25,32 @@ static HOST: LazyLock<(Runtime, Engine)> = LazyLock::new(|| {
     (runtime.unwrap_or_else(|error| panic!("{error}")), engine)
 });
 
-/// Loads a component and calls what it offers: refused by name, or every call is answered within its limits.
+/// Loads a component and calls what it offers: refused by name, or every call is answered within its limits. Answers
+/// `refused`, or `loaded` and the calls' kinds of error, or `ok`.
 ///
 /// # Panics
 ///
 /// Where it is otherwise.
-pub fn load(data: &[u8]) {
+pub fn load(data: &[u8]) -> Vec<&'static str> {
     let bytes = match data.first() {
         None | Some(0) => data.to_vec(),
         // The text format has its own parser, which is not ours to test.
         Some(b'(') => match std::str::from_utf8(data).ok().and_then(|text| wat::parse_str(text).ok()) {
             Some(bytes) => bytes,
-            None => return,
+            None => return Vec::new(),
         },
         Some(_) => match answers::component(&mut Unstructured::new(data)) {
             Ok(bytes) => bytes,
-            Err(_) => return,
+            Err(_) => return Vec::new(),
         },
     };
     let (runtime, engine) = &*HOST;
-    runtime.block_on(call_all(engine, &bytes));
+    let fates = runtime.block_on(call_all(engine, &bytes));
     assert_eq!((engine.live_instances(), engine.waiting()), (0, 0));
+    fates
 }
 
-async fn call_all(engine: &Engine, bytes: &[u8]) {
+async fn call_all(engine: &Engine, bytes: &[u8]) -> Vec<&'static str> {
     let mut spec = PluginSpec::new("fuzzed", Source::Bytes(bytes.into()));
     spec.limits.fuel = Some(2_000_000);
     spec.limits.deadline = Duration::from_secs(5);
@@ -59,20 +61,25 @@ async fn call_all(engine: &Engine, bytes: &[u8]) {
         Ok(plugin) => plugin,
         Err(error) => {
             let text = error.to_string();
-            return assert!(text.starts_with("plugin fuzzed: ") && text.len() < MAX_TEXT, "{} bytes", text.len());
+            assert!(text.starts_with("plugin fuzzed: ") && text.len() < MAX_TEXT, "{} bytes", text.len());
+            return vec!["refused"];
         }
     };
     let host = Host::builder().approval_timeout(Duration::from_millis(50)).build();
     if let Err(error) = host.load(plugin) {
-        return assert!(error.to_string().contains("fuzzed"), "{error}");
+        assert!(error.to_string().contains("fuzzed"), "{error}");
+        return vec!["refused"];
     }
     let names: Vec<_> = host.tools().tools().map(|tool| tool.name().to_owned()).take(MAX_CALLS).collect();
     let calls = names.iter().map(|name| ToolCall::new("c", name.as_str(), Json::empty_object()));
     let outcome = host.run(Batch::new(AssistantMessage::of_calls(calls))).await;
     assert_eq!(outcome.messages.len(), names.len());
+    let mut fates = vec!["loaded"];
     for message in &outcome.messages {
+        fates.push(message.error.as_ref().map_or("ok", |error| error.kind.as_str()));
         assert_eq!(message.is_error, message.error.is_some());
         let written = serde_json::to_string(&Arc::clone(message)).unwrap_or_else(|error| panic!("{error}"));
         assert!(Json::parse(written.clone()).is_ok(), "{written}");
     }
+    fates
 }

@@ -1,7 +1,8 @@
 //! What the fuzz targets do with their bytes. The targets in `tests/fuzz` are nothing but these functions under
 //! libFuzzer; `tests/it/fuzz.rs` gives them their seeds and some random bytes in every test run.
 //!
-//! A finding is a panic: of the host, or of an assertion here.
+//! A finding is a panic: of the host, or of an assertion here. Each function answers what became of its bytes, so that a test
+//! can see that they get past the first check.
 
 #[cfg(feature = "component")]
 mod answers;

@@ -11,33 +11,40 @@ use super::schema::{document, value};
 const MAX_MESSAGE: usize = 64 << 10;
 
 /// Checks arguments against a schema, given as a JSON object `{"schema", "arguments"}`, or made of the bytes: whatever is
-/// accepted is valid, nothing was lost on the way, and a second check has nothing left to do.
+/// accepted is valid, nothing was lost on the way, and a second check has nothing left to do. Answers what became of them.
 ///
 /// # Panics
 ///
 /// Where it is otherwise.
-pub fn validate(data: &[u8]) {
+pub fn validate(data: &[u8]) -> Vec<&'static str> {
     if data.first() == Some(&b'{') {
-        let Ok(Value::Object(mut pair)) = serde_json::from_slice(data) else { return };
+        let Ok(Value::Object(mut pair)) = serde_json::from_slice(data) else { return Vec::new() };
         let mut take = |key: &str| pair.remove(key).unwrap_or_default();
-        check(&take("schema"), &take("arguments"));
+        vec![check(&take("schema"), &take("arguments"))]
     } else {
         let mut bytes = Unstructured::new(data);
-        if let (Ok(schema), Ok(arguments)) = (document(&mut bytes), value(&mut bytes, 4)) {
-            check(&schema, &arguments);
+        match (document(&mut bytes), value(&mut bytes, 4)) {
+            (Ok(schema), Ok(arguments)) => vec![check(&schema, &arguments)],
+            _ => Vec::new(),
         }
     }
 }
 
-fn check(document: &Value, arguments: &Value) {
+fn check(document: &Value, arguments: &Value) -> &'static str {
     let schema = match Schema::compile(document) {
         Ok(schema) => schema,
-        Err(error) => return assert!(!error.message.is_empty()),
+        Err(error) => {
+            assert!(!error.message.is_empty());
+            return "no schema";
+        }
     };
     let plain = schema.is_valid(arguments);
     match schema.check(arguments) {
         Ok(checked) => match &checked.coerced {
-            None => assert!(plain && checked.paths.is_empty(), "valid as it stands: {arguments} by {document}"),
+            None => {
+                assert!(plain && checked.paths.is_empty(), "valid as it stands: {arguments} by {document}");
+                "valid"
+            }
             Some(coerced) => {
                 let what = || format!("{arguments} became {coerced} by {document}");
                 assert!(!plain && !checked.paths.is_empty(), "{}", what());
@@ -48,11 +55,13 @@ fn check(document: &Value, arguments: &Value) {
                 assert_eq!(again, None, "{}", what());
                 let written = Json::from_value(arguments.clone()).changed_to(coerced.clone());
                 assert_eq!(serde_json::from_str::<Value>(written.text()).ok().as_ref(), Some(coerced), "{}", what());
+                "coerced"
             }
         },
         Err(invalid) => {
             assert!(!plain, "refused though valid: {arguments} by {document}");
             explained(&invalid, arguments);
+            "refused"
         }
     }
 }
