@@ -15,6 +15,7 @@ mod limits;
 mod numbers;
 mod properties;
 mod registry;
+mod reload;
 mod soak;
 mod state;
 mod toolchains;
