@@ -23,6 +23,14 @@ golden *ARGS:
 validation *FILE:
     cargo run --quiet --bin validation -- {{FILE}}
 
+# fuzz a target (validate, config, load, batch; default all) for so many seconds (default 60)
+fuzz *ARGS:
+    scripts/fuzz.sh {{ARGS}}
+
+# 100 000 calls of every fate, and nothing left of them; another number if given
+soak *CALLS:
+    cargo run --quiet --bin soak -- {{CALLS}}
+
 # format, lint, licences
 check:
     cargo fmt --check
