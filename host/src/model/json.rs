@@ -78,8 +78,8 @@ impl Json {
     /// all: the JSON library itself would write `1e400` as `1e+400`.
     pub fn changed_to(&self, value: Value) -> Self {
         let text = rewritten(self.text(), self.value(), &value);
-        match RawValue::from_string(text) {
-            Ok(text) => Self(Arc::new(Inner { text, value: OnceLock::from(value) })),
+        match serde_json::from_str::<&RawValue>(&text) {
+            Ok(_) => Self(Arc::new(Inner { text: text.into(), read: OnceLock::from(Read { value, twice: None }) })),
             Err(_) => Self::from_value(value),
         }
     }
