@@ -15,6 +15,10 @@ test *ARGS:
 guests *PACKAGES:
     scripts/build-guests.sh {{PACKAGES}}
 
+# the components in Go and Python, likewise
+components *ARGS:
+    scripts/build-components.sh {{ARGS}}
+
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}

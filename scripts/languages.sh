@@ -32,12 +32,13 @@ debian() { # installs packages where it may
 # A folder is complete where it has this file; one that is not is made anew.
 complete() { [ -e "$1/.complete" ]; }
 
+recent_python() { python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
 # A Python of its own: Debian's is not to be installed into, and often has no pip.
 make_venv() { # into $1, with packages
   local into=$1; shift
   rm -rf "$into"
-  python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || debian python3 python3-venv ||
-    { say "Python 3.11 or newer is missing"; return 1; }
+  recent_python || { debian python3 python3-venv && recent_python; } || { say "Python 3.11 or newer is missing"; return 1; }
   if ! python3 -m venv "$into" >/dev/null 2>&1; then
     rm -rf "$into"
     debian python3-venv && python3 -m venv "$into" >&2 || { say "python3 has no venv (Debian: python3-venv)"; return 1; }

@@ -10,7 +10,7 @@ set -euo pipefail
 [ $# = 2 ] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }
 sdk=$(cd "$(dirname "$0")" && pwd)
 dir=$1 out=$2
-adapter=${WASI_ADAPTER:-$(ls -d "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/wasi-preview1-component-adapter-provider-48.*/artefacts/wasi_snapshot_preview1.reactor.wasm 2>/dev/null | tail -1)}
+adapter=${WASI_ADAPTER:-$(ls -d "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/wasi-preview1-component-adapter-provider-48.*/artefacts/wasi_snapshot_preview1.reactor.wasm 2>/dev/null | tail -1 || true)}
 [ -f "$adapter" ] || { echo "no adapter from WASI preview 1: set WASI_ADAPTER" >&2; exit 1; }
 wasm_tools=${WASM_TOOLS:-wasm-tools}
 

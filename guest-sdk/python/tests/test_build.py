@@ -31,7 +31,9 @@ class Inspect(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             project = Path(folder, "project")
             for file, text in {
-                "some_plugin.py": "import csv\nimport helpers.words\nfrom toolgate_sdk import tool\n@tool\ndef a() -> str:\n    'Does.'\n",
+                "some_plugin.py": "import csv\nimport helpers.words\nfrom toolgate_sdk import tool\n"
+                "@tool\ndef a() -> str:\n    'Does.'\n    import colorsys\n    import not_there\n    from later import x\n    return x\n",
+                "later.py": "x = ''\n",
                 "helpers/__init__.py": "",
                 "helpers/words.py": "",
                 "unrelated.py": "",
@@ -39,12 +41,13 @@ class Inspect(unittest.TestCase):
                 (project / file).parent.mkdir(parents=True, exist_ok=True)
                 (project / file).write_text(text, encoding="utf-8")
             plugin = build.inspect("some_plugin", [project])
-            self.assertEqual(sorted(plugin.modules), ["helpers", "some_plugin"])
+            self.assertEqual(sorted(plugin.modules), ["helpers", "later", "some_plugin"])
+            self.assertEqual(plugin.late, ["colorsys", "later", "toolgate_sdk"])
             app = Path(folder, "app")
             app.mkdir()
             build._copy_modules(plugin, app)
             copied = sorted(str(file.relative_to(app)) for file in app.rglob("*.py"))
-            self.assertEqual(copied, ["helpers/__init__.py", "helpers/words.py", "some_plugin.py"])
+            self.assertEqual(copied, ["helpers/__init__.py", "helpers/words.py", "later.py", "some_plugin.py"])
             (project / "helpers/fast.so").write_bytes(b"")
             with self.assertRaisesRegex(build.BuildError, "`helpers` has compiled parts"):
                 build._copy_modules(plugin, app)

@@ -26,7 +26,7 @@ try:
 except ImportError:
     contract_tools = None
 try:
-    from wit_world.exports import hooks as contract_hooks  # type: ignore[import-not-found]
+    from wit_world.exports import hooks as contract_hooks
 except ImportError:
     contract_hooks = None
 

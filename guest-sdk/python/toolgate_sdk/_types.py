@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_ar
 from ._errors import HostError
 from ._json import Number, RawJson, dumps, parse, plain
 
+# What `type X = ..` makes, from Python 3.12 on.
+_ALIAS: Any = getattr(typing, "TypeAliasType", ())
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Attributes):\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
 _SCALARS: dict[Any, dict[str, Any]] = {
@@ -118,7 +120,7 @@ class _Schemas:
             return {}
         if isinstance(hint, typing.NewType):
             return self.of(hint.__supertype__)
-        if isinstance(hint, getattr(typing, "TypeAliasType", ())):
+        if isinstance(hint, _ALIAS):
             return self.of(hint.__value__)
         try:
             if hint in _SCALARS:
@@ -249,7 +251,7 @@ def convert(value: Any, hint: Any, path: str = "") -> Any:
         return plain(value)
     if isinstance(hint, typing.NewType):
         return convert(value, hint.__supertype__, path)
-    if isinstance(hint, getattr(typing, "TypeAliasType", ())):
+    if isinstance(hint, _ALIAS):
         return convert(value, hint.__value__, path)
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Annotated, Required, NotRequired):

@@ -2,13 +2,14 @@
 
 MODULE is the module with the tools and hooks; by default what `[tool.toolgate] module = ".."` in pyproject.toml says, else
 `plugin`. It is imported natively first: that finds mistakes in a moment, tells whether there are tools, hooks or both, and
-which modules beside the standard library's the component needs: those and nothing else are put into it. So everything that
-the plugin uses has to be imported at the top of a module.
+which modules beside the standard library's the component needs: those and nothing else are put into it. In the component
+there is no folder to import from, so modules that the project's own functions import are loaded at the build too.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import importlib.util
 import json
@@ -78,6 +79,8 @@ class Plugin:
         self.has_hooks: bool = report["hooks"]
         self.modules: dict[str, list[str]] = report["modules"]
         """The top-level modules it imports beside the standard library's: their file, or the folders of a package."""
+        self.late: list[str] = report["late"]
+        """What its functions import."""
 
 
 def inspect(module: str, paths: list[Path]) -> Plugin:
@@ -110,6 +113,7 @@ def _report(module: str) -> None:
         # Without the frames of this file and of the import machinery.
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename and f.filename != __file__]
         sys.exit("".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]))
+    late = _late_imports(set(sys.modules) - before)
     definitions = []
     with testing.host():
         for make in _tool._registered:
@@ -129,7 +133,44 @@ def _report(module: str) -> None:
         places = list(getattr(there, "__path__", [])) or [getattr(there, "__file__", None)]
         modules[top] = [str(place) for place in places if place]
     print()
-    print(dumps({"definitions": described, "tools": _tool.has_tools(), "hooks": _hook.has_hooks(), "modules": modules}))
+    report = {"tools": _tool.has_tools(), "hooks": _hook.has_hooks(), "modules": modules, "late": late}
+    print(dumps({"definitions": described, **report}))
+
+
+def _late_imports(modules: set[str]) -> list[str]:
+    """What the project's own modules import anywhere, as far as it is there; imported here, too."""
+    found = set()
+    for name in modules:
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        if file is None or "-packages" in file or name.partition(".")[0] in {*sys.stdlib_module_names, "toolgate_sdk"}:
+            continue
+        try:
+            tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                package = getattr(module, "__package__", None)
+                if node.level == 0 or package:
+                    found.add(_absolute("." * node.level + (node.module or ""), package))
+    there = []
+    for name in sorted(found - modules - {"", "__future__"}):
+        try:
+            importlib.import_module(name)
+        except Exception:
+            continue
+        there.append(name)
+    return there
+
+
+def _absolute(name: str, package: str | None) -> str:
+    try:
+        return importlib.util.resolve_name(name, package)
+    except ImportError:
+        return ""
 
 
 def _copy_modules(plugin: Plugin, into: Path) -> None:
@@ -172,7 +213,9 @@ def build(module: str | None = None, output: Path | None = None, paths: list[Pat
         shutil.copytree(_SDK, app / "toolgate_sdk", ignore=leave)
         exports = ", ".join(name for name, there in (("Tools", plugin.has_tools), ("Hooks", plugin.has_hooks)) if there)
         (app / f"{_ENTRY}.py").write_text(
-            f"import toolgate_sdk._export\nimport {module}\nfrom toolgate_sdk._export import {exports}\n", encoding="utf-8"
+            f"import importlib\nimport toolgate_sdk._export\nimport {module}\nfrom toolgate_sdk._export import {exports}\n"
+            f"for name in {plugin.late!r}:\n    try:\n        importlib.import_module(name)\n    except Exception:\n        pass\n",
+            encoding="utf-8",
         )
         # componentize-py adds the installed packages to the path; these are none.
         (work / "venv/lib/python3/site-packages").mkdir(parents=True)

@@ -84,7 +84,7 @@ func fail(_ *toolgate.Context, args failArgs) (*toolgate.Result, error) {
 		return result, nil
 	default:
 		// Outside of the memory. Through a nil pointer it would be a panic.
-		return toolgate.Textf("%d", *(*byte)(unsafe.Pointer(uintptr(0xfffffff0)))), nil
+		return toolgate.Textf("%d", *(*byte)(unsafe.Add(nil, 0xfffffff0))), nil
 	}
 }
 

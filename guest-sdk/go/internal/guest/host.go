@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"structs"
 	"unsafe"
 
@@ -110,21 +111,35 @@ func grantedPaths() []string {
 	}
 }
 
-// Fail ends a call that has no other way to fail, definitions or subscriptions. A trap carries no text; the host takes
-// the message from the last log line that starts with these words.
-func Fail(reason any) {
-	place := "unknown place"
-	if _, file, line, ok := runtime.Caller(2); ok {
-		place = fmt.Sprintf("%s:%d", file, line)
-	}
+// Fail ends a call that has no other way to fail: definitions, subscriptions. A trap carries no text; the host takes the
+// message from the last log line that starts with these words.
+func Fail(place string, reason any) {
 	Host.Log().Error(fmt.Sprintf("panicked at %s: %v", place, reason))
-	// A panic would leave by an exit status; what lies outside of the memory traps.
-	*(*byte)(unsafe.Pointer(uintptr(0xffffffff))) = 0
+	// A panic would print its own words; what lies outside of the memory only traps.
+	*(*byte)(unsafe.Add(nil, 0xfffffff0)) = 0
 }
 
 // Loading turns a panic of definitions or subscriptions into a failure with its message. To be deferred.
 func Loading() {
 	if value := recover(); value != nil {
-		Fail(value)
+		Fail(panickedAt(), value)
+	}
+}
+
+// panickedAt is where the panic that is being recovered was raised: the first place above the runtime's own.
+func panickedAt() string {
+	var callers [32]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	inside := false
+	for {
+		frame, more := frames.Next()
+		if own := strings.HasPrefix(frame.Function, "runtime."); own {
+			inside = true
+		} else if inside {
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		}
+		if !more {
+			return "unknown place"
+		}
 	}
 }

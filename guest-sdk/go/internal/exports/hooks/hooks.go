@@ -23,7 +23,7 @@ func Subscriptions() []contract.Subscription {
 	defer guest.Loading()
 	hooks, err := Hooks(guest.Host)
 	if err != nil {
-		guest.Fail(err)
+		guest.Fail("subscriptions", err)
 	}
 	var subscriptions []contract.Subscription
 	for _, hook := range hooks {

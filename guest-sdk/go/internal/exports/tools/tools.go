@@ -33,11 +33,11 @@ func Definitions() []contract.Definition {
 	defer guest.Loading()
 	tools, err := Tools(guest.Host)
 	if err != nil {
-		guest.Fail(err)
+		guest.Fail("definitions", err)
 	}
 	definitions, err := run.Definitions(tools)
 	if err != nil {
-		guest.Fail(err)
+		guest.Fail("definitions", err)
 	}
 	converted := make([]contract.Definition, 0, len(definitions))
 	for _, definition := range definitions {
