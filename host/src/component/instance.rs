@@ -24,8 +24,8 @@ use crate::sandbox::http::{Denied, HttpPolicy};
 /// Handles one entry may hold at once: files, streams, pollables, header fields.
 const MAX_HANDLES: usize = 4_096;
 
-/// Fuel for what a plugin says about itself: a second or two of work. Settings of a megabyte cost a plugin in Rust a tenth.
-const DESCRIBE_FUEL: u64 = 2_000_000_000;
+/// Fuel for what a plugin says about itself: a second of work at most.
+const DESCRIBE_FUEL: u64 = 1_000_000_000;
 
 /// What a store holds: whose call it is, and what the guest may use.
 pub struct CallState {
