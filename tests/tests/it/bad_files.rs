@@ -177,7 +177,7 @@ const MEMORY: u64 = 256 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "run by `each_bad_file_is_an_error_of_its_own`, in a process of its own: its memory is measured"]
-async fn bad_files() {
+async fn one_after_another() {
     let host = guests::host(Host::builder(), [guests::spec("misbehave")]).await;
     // What is compiled but not to be measured.
     load(&Host::new(), tools(&[("a", json!({}))])).await.unwrap();
@@ -207,7 +207,7 @@ async fn bad_files() {
 #[test]
 fn each_bad_file_is_an_error_of_its_own() {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["loading::bad_files", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["bad_files::one_after_another", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .output()
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
