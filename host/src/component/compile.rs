@@ -1,7 +1,8 @@
 //! From bytes to compiled code: out of the cache, or by the compiler, on as many cores as it may use; and code that is
 //! still being compiled while its plugin is loaded already.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::SetOnce;
@@ -52,16 +53,16 @@ pub struct Code {
 
 /// Code that is there, or will be.
 #[derive(Default)]
-pub struct Pending(SetOnce<Result<Code, String>>);
+pub struct Pending(SetOnce<Result<Arc<Code>, String>>);
 
 impl Pending {
     /// Code that is there.
-    pub fn ready(code: Code) -> Self {
+    pub fn ready(code: Arc<Code>) -> Self {
         Self(SetOnce::new_with(Some(Ok(code))))
     }
 
     /// Whoever waits goes on.
-    pub fn settle(&self, code: Result<Code, String>) {
+    pub fn settle(&self, code: Result<Arc<Code>, String>) {
         // Set once: by the task that compiles.
         let _ = self.0.set(code);
     }
@@ -86,8 +87,8 @@ impl Pending {
     }
 }
 
-fn answer(code: &Result<Code, String>) -> Result<&Code, ToolError> {
-    code.as_ref().map_err(|reason| unavailable(reason, None))
+fn answer(code: &Result<Arc<Code>, String>) -> Result<&Code, ToolError> {
+    code.as_deref().map_err(|reason| unavailable(reason, None))
 }
 
 fn unavailable(reason: &str, hint: Option<&str>) -> ToolError {
@@ -98,8 +99,21 @@ fn unavailable(reason: &str, hint: Option<&str>) -> ToolError {
     }
 }
 
-/// Code of a component, from the cache or the compiler.
-pub fn code(engine: &Engine, source: &Source, found: known::Found, news: &News<'_>) -> Result<Code, LoadErrorReason> {
+/// Code that is loaded, by key: a file that is loaded under several names has one in memory, and shares warm slots.
+pub type Loaded = Mutex<HashMap<String, Weak<Code>>>;
+
+/// Code of a component: that of another plugin, from the cache, or from the compiler.
+pub fn code(
+    engine: &Engine,
+    source: &Source,
+    found: known::Found,
+    news: &News<'_>,
+) -> Result<Arc<Code>, LoadErrorReason> {
+    let key = key(engine, &found.info);
+    let loaded = || engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(code) = loaded().get(&key).and_then(Weak::upgrade) {
+        return Ok(code);
+    }
     let component = match cached(engine, &found.info) {
         Some(component) => component,
         None => compile(engine, source, &found, news)?,
@@ -108,7 +122,11 @@ pub fn code(engine: &Engine, source: &Source, found: known::Found, news: &News<'
     let pre = engine.0.linker.instantiate_pre(&component).map_err(link)?;
     let tools = found.info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
     let hooks = found.info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
-    Ok(Code { pre, tools, hooks })
+    let code = Arc::new(Code { pre, tools, hooks });
+    let mut loaded = loaded();
+    loaded.retain(|_, code| code.strong_count() > 0);
+    loaded.insert(key, Arc::downgrade(&code));
+    Ok(code)
 }
 
 /// Whether the cache seems to have the code.
