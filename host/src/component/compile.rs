@@ -2,6 +2,7 @@
 //! still being compiled while its plugin is loaded already.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use tokio::sync::SetOnce;
 use wasmtime::component::{Component, InstancePre};
 
 use super::bindings::v0_1::{hooks, tools};
+use super::cache::CompileCache;
 use super::engine::Engine;
 use super::inspect::{ComponentInfo, check_code};
 use super::instance::CallState;
@@ -110,20 +112,42 @@ pub fn code(
     news: &News<'_>,
 ) -> Result<Arc<Code>, LoadErrorReason> {
     let key = key(engine, &found.info);
-    let loaded = || engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(code) = loaded().get(&key).and_then(Weak::upgrade) {
+    if let Some(code) = loaded(engine, &key) {
         return Ok(code);
     }
-    let component = match cached(engine, &found.info) {
+    let component = match cached(engine, &key, CompileCache::find) {
         Some(component) => component,
         None => compile(engine, source, &found, news)?,
     };
+    link(engine, key, &component, &found.info)
+}
+
+/// The same where that is quick: code that is loaded, or in the cache and unchanged.
+pub fn recall(engine: &Engine, info: &ComponentInfo) -> Option<Arc<Code>> {
+    let key = key(engine, info);
+    if let Some(code) = loaded(engine, &key) {
+        return Some(code);
+    }
+    let component = cached(engine, &key, CompileCache::find_unchanged)?;
+    link(engine, key, &component, info).ok()
+}
+
+fn loaded(engine: &Engine, key: &str) -> Option<Arc<Code>> {
+    engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner).get(key).and_then(Weak::upgrade)
+}
+
+fn link(
+    engine: &Engine,
+    key: String,
+    component: &Component,
+    info: &ComponentInfo,
+) -> Result<Arc<Code>, LoadErrorReason> {
     let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
-    let pre = engine.0.linker.instantiate_pre(&component).map_err(link)?;
-    let tools = found.info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
-    let hooks = found.info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
+    let pre = engine.0.linker.instantiate_pre(component).map_err(link)?;
+    let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
+    let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
     let code = Arc::new(Code { pre, tools, hooks });
-    let mut loaded = loaded();
+    let mut loaded = engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner);
     loaded.retain(|_, code| code.strong_count() > 0);
     loaded.insert(key, Arc::downgrade(&code));
     Ok(code)
@@ -152,10 +176,13 @@ fn key(engine: &Engine, info: &ComponentInfo) -> String {
     format!("{}-{:016x}", info.sha256, engine.0.compatibility)
 }
 
-fn cached(engine: &Engine, info: &ComponentInfo) -> Option<Component> {
+fn cached(
+    engine: &Engine,
+    key: &str,
+    find: impl FnOnce(&CompileCache, &str) -> Option<PathBuf>,
+) -> Option<Component> {
     let cache = engine.0.cache.as_ref()?;
-    let key = key(engine, info);
-    let path = cache.find(&key)?;
+    let path = find(cache, key)?;
     // SAFETY: the file lies in a directory that only this user can write to, and is what this host wrote when it compiled
     // the component: it has the digest noted then, or has not changed since it was last found to; the engine checks its own
     // version and settings besides.
@@ -164,7 +191,7 @@ fn cached(engine: &Engine, info: &ComponentInfo) -> Option<Component> {
         Ok(component) => Some(component),
         Err(error) => {
             tracing::warn!(file = %path.display(), "cached code is not usable and is compiled again: {error:#}");
-            cache.remove(&key);
+            cache.remove(key);
             None
         }
     }
