@@ -41,3 +41,7 @@ bench-languages:
     mkdir -p target/bench/languages
     cd host/bench/languages && npx toolgate-sdk build echo.js -o ../../../target/bench/languages/quickjs.wasm
     cd host/bench/languages && npx toolgate-sdk build echo.js -o ../../../target/bench/languages/starlingmonkey.wasm --engine starlingmonkey
+
+# the echo on Extism, for `just bench`: compiles another wasmtime
+bench-extism:
+    cargo build --release --manifest-path host/bench/extism/Cargo.toml
