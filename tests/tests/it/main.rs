@@ -12,7 +12,7 @@ mod hostile;
 mod http;
 mod keys;
 mod limits;
-
+mod loading;
 mod numbers;
 mod registry;
 mod reload;
