@@ -46,3 +46,14 @@ bench *ARGS:
     scripts/build-guests.sh bench-guest
     cargo build --release
     target/release/toolgate-bench {{ARGS}}
+
+# the echo in JavaScript, for `just bench`: QuickJS and StarlingMonkey
+bench-languages:
+    cd host/bench/languages && npm install --no-audit --no-fund
+    mkdir -p target/bench/languages
+    cd host/bench/languages && npx toolgate-sdk build echo.js -o ../../../target/bench/languages/quickjs.wasm
+    cd host/bench/languages && npx toolgate-sdk build echo.js -o ../../../target/bench/languages/starlingmonkey.wasm --engine starlingmonkey
+
+# the echo on Extism, for `just bench`: compiles another wasmtime
+bench-extism:
+    cargo build --release --manifest-path host/bench/extism/Cargo.toml

@@ -1,11 +1,12 @@
 //! From the command line to a host with its plugins loaded.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 use toolgate::Host;
-use toolgate::component::Loader;
+use toolgate::component::{Loader, Progress};
 use toolgate::config::{Config, Reloaded, Reloader, watch};
 use toolgate::pipeline::{Approver, TracingLogs};
 use toolgate::telemetry::{TraceParent, otel};
@@ -64,7 +65,18 @@ pub fn runtime() -> Result<Runtime, Failure> {
 pub fn loader(config: &Config) -> Result<Loader, Failure> {
     let hint = "where address space is short, a smaller `instances` in toolgate.toml helps";
     let engine = config.engine().map_err(|error| Failure::load(format!("{error}\n{hint}")))?;
-    Ok(Loader::new(engine).with_logs(Arc::new(TracingLogs)))
+    Ok(Loader::new(engine).with_logs(Arc::new(TracingLogs)).with_progress(Arc::new(progress)))
+}
+
+/// Says what takes its time, to a person who waits; small components are compiled before anybody wonders.
+fn progress(progress: &Progress) {
+    const LARGE: usize = 1 << 20;
+    if let Progress::Compiling { plugin, bytes } = progress
+        && *bytes >= LARGE
+        && std::io::stderr().is_terminal()
+    {
+        eprintln!("compiling {plugin} ({:.1} MiB), once", *bytes as f64 / (1 << 20) as f64);
+    }
 }
 
 /// A host with all plugins.

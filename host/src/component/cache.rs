@@ -106,21 +106,35 @@ impl CompileCache {
         self.dir.join(format!("{key}.cwasm"))
     }
 
+    /// The compiled file of a key, where it has not changed since it was found to be what was written. Quick.
+    pub fn find_unchanged(&self, key: &str) -> Option<PathBuf> {
+        let path = self.code_path(key);
+        let meta = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let noted = note(&path)?;
+        if noted.name != file_name(&path) || noted.stamp != Some(Stamp::of(&meta)) {
+            return None;
+        }
+        touch(&path);
+        Some(path)
+    }
+
     /// The compiled file of a key, if it is there and is what was written.
     pub fn find(&self, key: &str) -> Option<PathBuf> {
+        if let Some(path) = self.find_unchanged(key) {
+            return Some(path);
+        }
         let path = self.code_path(key);
         let meta = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let (stamp, now) = (Stamp::of(&meta), SystemTime::now());
-        let noted = note(&path)?;
-        if noted.name == file_name(&path) && noted.stamp.as_ref() == Some(&stamp) {
-            touch(&path);
-            return Some(path);
-        }
         self.read(&path)?;
         let is_same = fs::symlink_metadata(&path).is_ok_and(|meta| Stamp::of(&meta) == stamp);
         // On the disk before it is trusted unseen: what a power cut leaves of a file may have its old times.
         let is_kept = || fs::File::open(&path).and_then(|file| file.sync_all()).is_ok();
-        if is_same && stamp.is_settled(now) && is_kept() {
+        if is_same
+            && stamp.is_settled(now)
+            && is_kept()
+            && let Some(noted) = note(&path)
+        {
             let noted = Note { stamp: Some(stamp), ..noted };
             // Where it cannot be noted, the file is hashed again the next time.
             let _ = serde_json::to_vec(&noted).map_err(io::Error::from).and_then(|note| self.put(&note_path(&path), &note));

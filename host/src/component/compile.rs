@@ -1,14 +1,17 @@
 //! From bytes to compiled code: out of the cache, or by the compiler, on as many cores as it may use; and code that is
 //! still being compiled while its plugin is loaded already.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::SetOnce;
 use wasmtime::component::{Component, InstancePre};
 
 use super::bindings::v0_1::{hooks, tools};
+use super::cache::CompileCache;
 use super::engine::Engine;
 use super::inspect::{ComponentInfo, check_code};
 use super::instance::CallState;
@@ -53,16 +56,16 @@ pub struct Code {
 
 /// Code that is there, or will be.
 #[derive(Default)]
-pub struct Pending(SetOnce<Result<Code, String>>);
+pub struct Pending(SetOnce<Result<Arc<Code>, String>>);
 
 impl Pending {
     /// Code that is there.
-    pub fn ready(code: Code) -> Self {
+    pub fn ready(code: Arc<Code>) -> Self {
         Self(SetOnce::new_with(Some(Ok(code))))
     }
 
     /// Whoever waits goes on.
-    pub fn settle(&self, code: Result<Code, String>) {
+    pub fn settle(&self, code: Result<Arc<Code>, String>) {
         // Set once: by the task that compiles.
         let _ = self.0.set(code);
     }
@@ -87,8 +90,8 @@ impl Pending {
     }
 }
 
-fn answer(code: &Result<Code, String>) -> Result<&Code, ToolError> {
-    code.as_ref().map_err(|reason| unavailable(reason, None))
+fn answer(code: &Result<Arc<Code>, String>) -> Result<&Code, ToolError> {
+    code.as_deref().map_err(|reason| unavailable(reason, None))
 }
 
 fn unavailable(reason: &str, hint: Option<&str>) -> ToolError {
@@ -99,17 +102,56 @@ fn unavailable(reason: &str, hint: Option<&str>) -> ToolError {
     }
 }
 
-/// Code of a component, from the cache or the compiler.
-pub fn code(engine: &Engine, source: &Source, found: known::Found, news: &News<'_>) -> Result<Code, LoadErrorReason> {
-    let component = match cached(engine, &found.info) {
+/// Code that is loaded, by key: a file that is loaded under several names has one in memory, and shares warm slots.
+pub type Loaded = Mutex<HashMap<String, Weak<Code>>>;
+
+/// Code of a component: that of another plugin, from the cache, or from the compiler.
+pub fn code(
+    engine: &Engine,
+    source: &Source,
+    found: known::Found,
+    news: &News<'_>,
+) -> Result<Arc<Code>, LoadErrorReason> {
+    let key = key(engine, &found.info);
+    if let Some(code) = loaded(engine, &key) {
+        return Ok(code);
+    }
+    let component = match cached(engine, &key, CompileCache::find) {
         Some(component) => component,
         None => compile(engine, source, &found, news)?,
     };
+    link(engine, key, &component, &found.info)
+}
+
+/// The same where that is quick: code that is loaded, or in the cache and unchanged.
+pub fn recall(engine: &Engine, info: &ComponentInfo) -> Option<Arc<Code>> {
+    let key = key(engine, info);
+    if let Some(code) = loaded(engine, &key) {
+        return Some(code);
+    }
+    let component = cached(engine, &key, CompileCache::find_unchanged)?;
+    link(engine, key, &component, info).ok()
+}
+
+fn loaded(engine: &Engine, key: &str) -> Option<Arc<Code>> {
+    engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner).get(key).and_then(Weak::upgrade)
+}
+
+fn link(
+    engine: &Engine,
+    key: String,
+    component: &Component,
+    info: &ComponentInfo,
+) -> Result<Arc<Code>, LoadErrorReason> {
     let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
-    let pre = engine.0.linker.instantiate_pre(&component).map_err(link)?;
-    let tools = found.info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(shape(TOOLS))?;
-    let hooks = found.info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(shape(HOOKS))?;
-    Ok(Code { pre, tools, hooks })
+    let pre = engine.0.linker.instantiate_pre(component).map_err(link)?;
+    let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(shape(TOOLS))?;
+    let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(shape(HOOKS))?;
+    let code = Arc::new(Code { pre, tools, hooks });
+    let mut loaded = engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner);
+    loaded.retain(|_, code| code.strong_count() > 0);
+    loaded.insert(key, Arc::downgrade(&code));
+    Ok(code)
 }
 
 /// Whether the cache seems to have the code.
@@ -135,10 +177,13 @@ fn key(engine: &Engine, info: &ComponentInfo) -> String {
     format!("{}-{:016x}", info.sha256, engine.0.compatibility)
 }
 
-fn cached(engine: &Engine, info: &ComponentInfo) -> Option<Component> {
+fn cached(
+    engine: &Engine,
+    key: &str,
+    find: impl FnOnce(&CompileCache, &str) -> Option<PathBuf>,
+) -> Option<Component> {
     let cache = engine.0.cache.as_ref()?;
-    let key = key(engine, info);
-    let path = cache.find(&key)?;
+    let path = find(cache, key)?;
     // SAFETY: the file lies in a directory that only this user can write to, and is what this host wrote when it compiled
     // the component: it has the digest noted then, or has not changed since it was last found to; the engine checks its own
     // version and settings besides.
@@ -147,7 +192,7 @@ fn cached(engine: &Engine, info: &ComponentInfo) -> Option<Component> {
         Ok(component) => Some(component),
         Err(error) => {
             tracing::warn!(file = %path.display(), "cached code is not usable and is compiled again: {error:#}");
-            cache.remove(&key);
+            cache.remove(key);
             None
         }
     }

@@ -12,7 +12,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 
 use super::bindings::v0_1 as bindings;
 use super::cache::{CacheError, CompileCache};
-use super::compile::{Compilers, compatibility};
+use super::compile::{self, Compilers, compatibility};
 use super::http::{self, HttpClient};
 use super::instance::CallState;
 use super::limiter::{MAX_INSTANCES, MAX_MEMORIES, MAX_TABLES};
@@ -97,6 +97,7 @@ pub(super) struct Inner {
     /// Compilations that nobody waits for any more.
     pub given_up: AtomicUsize,
     pub compilers: Compilers,
+    pub codes: compile::Loaded,
     /// What compiled code depends on besides the component.
     pub compatibility: u64,
     slots: Arc<Semaphore>,
@@ -128,6 +129,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             compatibility: compatibility(&wasm),
             compilers,
+            codes: compile::Loaded::default(),
             wasm,
             linker,
             ticker,

@@ -32,33 +32,39 @@ pub struct Found {
     pub bytes: Option<Arc<[u8]>>,
 }
 
+/// What is known of a component's file, where that has not changed. Quick: a few small reads.
+pub fn recall(source: &Source, cache: &CompileCache) -> Option<ComponentInfo> {
+    let Source::File(path) = source else { return None };
+    let stamp = stamp(path)?;
+    let known: Known = serde_json::from_slice(&cache.find_document(&document(path))?).ok()?;
+    (known.stamp == stamp).then_some(known.info)
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|meta| Stamp::of(&meta))
+}
+
 /// Looks at a component: from what is known of its file, or by reading it.
 pub fn look(source: &Source, cache: Option<&CompileCache>) -> Result<Found, LoadErrorReason> {
     let path = match source {
         Source::Bytes(bytes) => return Ok(Found { info: inspect(bytes)?, bytes: Some(bytes.clone()) }),
         Source::File(path) => path,
     };
-    let name = document(path);
-    let before = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|meta| Stamp::of(&meta));
-    if let (Some(cache), Some(stamp)) = (cache, &before)
-        && let Some(known) = cache.find_document(&name)
-        && let Ok(known) = serde_json::from_slice::<Known>(&known)
-        && known.stamp == *stamp
-    {
-        return Ok(Found { info: known.info, bytes: None });
+    if let Some(info) = cache.and_then(|cache| recall(source, cache)) {
+        return Ok(Found { info, bytes: None });
     }
+    let before = stamp(path);
     let now = SystemTime::now();
     let bytes = read(source)?;
     let info = inspect(&bytes)?;
     // Only what was the same before and after, and would have shown a change in between.
-    let after = std::fs::metadata(path).ok().map(|meta| Stamp::of(&meta));
     if let (Some(cache), Some(stamp)) = (cache, before)
-        && after.as_ref() == Some(&stamp)
+        && self::stamp(path).as_ref() == Some(&stamp)
         && stamp.is_settled(now)
     {
         let known = Known { path: path.display().to_string(), stamp, info: info.clone() };
         // Where it cannot be kept, the file is read again the next time.
-        let _ = serde_json::to_vec(&known).map(|known| cache.store_document(&name, &known));
+        let _ = serde_json::to_vec(&known).map(|known| cache.store_document(&document(path), &known));
     }
     Ok(Found { info, bytes: Some(bytes) })
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::cache::sha256_hex;
-use super::compile::{self, News, Pending, Watcher};
+use super::compile::{self, Code, News, Pending, Watcher};
 use super::engine::Engine;
 use super::failure::Failure;
 use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError};
-use super::known::{Found, look};
+use super::known::{Found, look, recall};
 use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
 use crate::files;
 use crate::model::{DefinitionError, Json, ToolDefinition};
@@ -228,28 +228,13 @@ impl Loader {
     }
 
     async fn load_inner(&self, spec: PluginSpec) -> Result<Plugin, LoadErrorReason> {
-        let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
-        let work = move || {
-            let found = look(&spec.source, engine.0.cache.as_ref())?;
-            let info = found.info.clone();
-            check_pin(&spec, &info)?;
-            if info.minimum_memory_bytes > spec.limits.memory_bytes as u64 {
-                return Err(LoadErrorReason::Memory {
-                    needs: info.minimum_memory_bytes,
-                    limit: spec.limits.memory_bytes,
-                });
+        let (spec, info, known, code) = match self.recall(&spec) {
+            Some((info, known, code)) => {
+                check_spec(&spec, &info)?;
+                (spec, info, Some(known), Ok(code))
             }
-            let known = known_description(&engine, &info, &spec.config);
-            let code = if is_eager && known.is_some() && !compile::is_cached(&engine, &info) {
-                Err(found)
-            } else {
-                let news = News { plugin: &spec.name, watcher: watcher.as_ref() };
-                Ok(compile::code(&engine, &spec.source, found, &news)?)
-            };
-            Ok((spec, info, known, code))
+            None => self.look_and_compile(spec).await?,
         };
-        let (spec, info, known, code) = self.aside(work).await?;
-
         let PluginSpec { name, source, limits, grants, config, tools: chosen, .. } = spec;
         let imports_wasi = info.imports.iter().any(|name| name.starts_with("wasi:"));
         let about = Arc::new(PluginInfo { name: name.clone(), limits, grants, config, imports_wasi });
@@ -279,6 +264,33 @@ impl Loader {
             plugin = plugin.hook(ComponentHook::new(loaded, described.subscriptions));
         }
         Ok(plugin)
+    }
+
+    /// Everything about a component that has not changed since an earlier load, without a thread to wait for: a few small
+    /// reads.
+    fn recall(&self, spec: &PluginSpec) -> Option<(ComponentInfo, Description, Arc<Code>)> {
+        let info = recall(&spec.source, self.engine.0.cache.as_ref()?)?;
+        let known = known_description(&self.engine, &info, &spec.config)?;
+        let code = compile::recall(&self.engine, &info)?;
+        Some((info, known, code))
+    }
+
+    async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
+        let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
+        let work = move || {
+            let found = look(&spec.source, engine.0.cache.as_ref())?;
+            let info = found.info.clone();
+            check_spec(&spec, &info)?;
+            let known = known_description(&engine, &info, &spec.config);
+            let code = if is_eager && known.is_some() && !compile::is_cached(&engine, &info) {
+                Err(found)
+            } else {
+                let news = News { plugin: &spec.name, watcher: watcher.as_ref() };
+                Ok(compile::code(&engine, &spec.source, found, &news)?)
+            };
+            Ok((spec, info, known, code))
+        };
+        self.aside(work).await
     }
 
     /// Reads, hashes and compiles on a thread of its own, not one of the runtime's: compiling can't be stopped, and a
@@ -319,11 +331,14 @@ impl Loader {
     /// wants one tool and would rather not load all plugins. Reads the file, compiles and runs nothing.
     pub async fn known_tools(&self, spec: &PluginSpec) -> Option<Vec<String>> {
         let (engine, source, config) = (self.engine.clone(), spec.source.clone(), spec.config.clone());
+        if let Some(info) = engine.0.cache.as_ref().and_then(|cache| recall(&source, cache)) {
+            return Some(known_description(&engine, &info, &config)?.names());
+        }
         let known = tokio::task::spawn_blocking(move || {
             let found = look(&source, engine.0.cache.as_ref()).ok()?;
             known_description(&engine, &found.info, &config)
         });
-        Some(known.await.ok()??.tools.into_iter().map(|definition| definition.name).collect())
+        Some(known.await.ok()??.names())
     }
 
     /// Compiles for a plugin that is loaded already.
@@ -386,6 +401,15 @@ struct Description {
     subscriptions: Vec<(HookEvent, Option<Vec<String>>)>,
 }
 
+impl Description {
+    fn names(self) -> Vec<String> {
+        self.tools.into_iter().map(|definition| definition.name).collect()
+    }
+}
+
+/// A component looked at: what it is, what it is known to offer, and its code or what to compile later.
+type Looked = (PluginSpec, ComponentInfo, Option<Description>, Result<Arc<Code>, Found>);
+
 /// Reads a component file: a regular one, and not a larger one than a plugin may be (256 MiB).
 ///
 /// # Errors
@@ -417,13 +441,18 @@ pub(super) fn shape(interface: &'static str) -> impl Fn(wasmtime::Error) -> Load
     move |error| LoadErrorReason::Shape { interface, problem: format!("{error:#}") }
 }
 
-fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorReason> {
-    match &spec.sha256 {
-        Some(pin) if !pin.eq_ignore_ascii_case(&info.sha256) => {
-            Err(LoadErrorReason::Pin { found: info.sha256.clone(), pinned: pin.clone() })
-        }
-        _ => Ok(()),
+/// What the operator demands of a component before it is compiled.
+fn check_spec(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorReason> {
+    if let Some(pin) = &spec.sha256
+        && !pin.eq_ignore_ascii_case(&info.sha256)
+    {
+        return Err(LoadErrorReason::Pin { found: info.sha256.clone(), pinned: pin.clone() });
     }
+    if info.minimum_memory_bytes > spec.limits.memory_bytes as u64 {
+        let (needs, limit) = (info.minimum_memory_bytes, spec.limits.memory_bytes);
+        return Err(LoadErrorReason::Memory { needs, limit });
+    }
+    Ok(())
 }
 
 /// Leaves only the tools the operator chose.

@@ -1,6 +1,7 @@
 //! Content blocks: MCP's five, in MCP's wire form. Binary data is kept as bytes and encoded when written out.
 
 use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::de::Error as _;
@@ -143,7 +144,7 @@ impl Serialize for Content {
             }
             Self::Image { data, mime_type, .. } | Self::Audio { data, mime_type, .. } => {
                 map.serialize_entry("type", if matches!(self, Self::Image { .. }) { "image" } else { "audio" })?;
-                map.serialize_entry("data", &STANDARD.encode(data))?;
+                map.serialize_entry("data", &Encoded(data))?;
                 map.serialize_entry("mimeType", mime_type)?;
             }
             Self::ResourceLink { uri, name, title, description, mime_type, size, .. } => {
@@ -186,9 +187,18 @@ impl Serialize for Embedded<'_> {
         entry(&mut map, "mimeType", self.mime_type)?;
         match self.body {
             ResourceBody::Text(text) => map.serialize_entry("text", text)?,
-            ResourceBody::Blob(data) => map.serialize_entry("blob", &STANDARD.encode(data))?,
+            ResourceBody::Blob(data) => map.serialize_entry("blob", &Encoded(data))?,
         }
         map.end()
+    }
+}
+
+/// Bytes as base64, encoded into the writer piece by piece: a picture is large enough once.
+struct Encoded<'a>(&'a [u8]);
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
     }
 }
 

@@ -183,6 +183,28 @@ async fn a_dripping_server_is_cut_off_at_the_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_is_met_within_a_tenth_of_a_second_of_a_drip() {
+    let server = Server::start(|mut stream, _| async move {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n").await;
+        while stream.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let deadline = Duration::from_millis(300);
+    let host = fetcher(vec![server.grant()], |spec, _| spec.limits.deadline = deadline).await;
+    // The best of a few: a busy machine delays some of them.
+    let mut over = Duration::MAX;
+    for _ in 0..8 {
+        let started = Instant::now();
+        assert_eq!(fetch(&host, &server.url("/")).await.kind(), "deadline");
+        over = over.min(started.elapsed().saturating_sub(deadline));
+    }
+    println!("{over:?} over");
+    assert!(over < Duration::from_millis(100), "{over:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endless_body_ends_at_the_cap() {
     let server = Server::start(|mut stream, _| async move {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n").await;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod architecture;
+mod bad_files;
 mod cancellation;
 mod denials;
 mod example_hooks;

@@ -189,3 +189,26 @@ fn a_terminal_as_the_input_is_asked_for_messages_and_for_nothing_else() {
     assert_eq!(code, 1, "{seen}");
     assert!(seen.contains("the terminal is read for messages") && !seen.contains("or say why not"), "{seen}");
 }
+
+#[test]
+fn nothing_a_guest_says_reaches_the_terminal_as_a_control_character() {
+    let workspace = Workspace::new(PLUGINS);
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\u{202e}end";
+    let calls = serde_json::json!([
+        {"id": "c1", "name": "panic", "arguments": {"message": evil}},
+        {"id": "c2", "name": "print", "arguments": {"text": evil}},
+        {"id": "c3", "name": "flood-updates", "arguments": {"n": 3}},
+    ]);
+    workspace.write("batch.json", &calls.to_string());
+    let arguments = serde_json::json!({"message": evil}).to_string();
+    let log = ["--log", "warn,toolgate::guest=trace"];
+    for command in [&["run", "batch.json"][..], &["call", "panic", &arguments]] {
+        let command = [command, &log].concat();
+        let (seen, code) = Terminal::open(workspace.command(&command)).end();
+        assert_eq!(code, 1, "{seen:?}");
+        assert!(seen.contains("end"), "it is shown: {seen:?}");
+        for raw in ["\u{1b}]0", "\u{7}", "\u{1b}[2J", "\u{9b}", "\u{202e}"] {
+            assert!(!seen.contains(raw), "{raw:?} in {seen:?}");
+        }
+    }
+}
