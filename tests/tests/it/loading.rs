@@ -109,7 +109,8 @@ async fn a_known_file_that_changed_is_looked_at_again() {
     // A pin is held against what is noted, too.
     let mut pinned = spec(&file);
     pinned.sha256 = Some("0".repeat(64));
-    assert!(loader.load(pinned).await.err().unwrap().to_string().contains("not the pinned one"));
+    let refused = loader.load(pinned).await.err().unwrap().to_string();
+    assert!(refused.contains("not the pinned one"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
