@@ -61,14 +61,15 @@ fn run(target: fn(&[u8]) -> Vec<&'static str>, seeds: Vec<Vec<u8>>, cases: u32, 
     let mutated = (any::<prop::sample::Index>(), prop::collection::vec(change(), 1..6))
         .prop_map(move |(seed, changes)| changed(seed.get::<Vec<u8>>(&seeds), &changes));
     let random = prop::collection::vec(any::<u8>(), 0..400);
-    let mut runner =
-        TestRunner::new(Config { cases: fuzz::cases(cases), failure_persistence: None, ..Config::default() });
+    // One each: a runner counts on.
+    let runner =
+        || TestRunner::new(Config { cases: fuzz::cases(cases), failure_persistence: None, ..Config::default() });
     let both = |bytes: Vec<u8>| {
         let found = std::panic::catch_unwind(|| target(&bytes)).map_err(|_| TestCaseError::fail("see above"))?;
         found.into_iter().for_each(|fate| *seen.borrow_mut().entry(fate).or_default() += 1);
         Ok(())
     };
-    for result in [runner.run(&mutated, both), runner.run(&random, both)] {
+    for result in [runner().run(&mutated, both), runner().run(&random, both)] {
         if let Err(error) = result {
             panic!("{error}");
         }
