@@ -3,6 +3,7 @@
 
 mod architecture;
 mod cancellation;
+mod conformance;
 mod example_hooks;
 mod fs;
 mod golden;
