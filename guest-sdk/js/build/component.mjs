@@ -133,13 +133,12 @@ async function quickjs(jsSource, world, optimize) {
 
 async function starlingmonkey(source, world) {
   const name = "@bytecodealliance/componentize-js";
-  let found;
-  try {
-    found = createRequire(path.resolve("package.json")).resolve(name);
-  } catch {
-    throw new Problem(`--engine starlingmonkey needs ${name}: npm install --save-dev ${name}`);
-  }
-  const { componentize } = await import(pathToFileURL(found));
+  // The plugin's own dependency: resolved from its folder, by hand, since the package has no entry for require.resolve.
+  const folders = createRequire(path.resolve("package.json")).resolve.paths(name) ?? [];
+  const folder = folders.map((modules) => path.join(modules, name)).find((found) => existsSync(found));
+  if (folder === undefined) throw new Problem(`--engine starlingmonkey needs ${name}: npm install --save-dev ${name}`);
+  const { exports } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
+  const { componentize } = await import(pathToFileURL(path.join(folder, exports.import ?? exports["."].import)));
   const { component } = await componentize(source, { witPath: path.join(SDK, "wit"), worldName: world, enableAot: false });
   return component;
 }

@@ -43,7 +43,7 @@ export interface BeforeContext extends Host {
   /** The arguments that run, as JSON text. */
   readonly arguments: string;
   /** The arguments, numbers that JavaScript can't hold as `RawNumber`, so that what is passed on keeps its digits. */
-  parseArguments<T = Record<string, unknown>>(): T;
+  parseArguments<T extends object = Record<string, unknown>>(): T;
 }
 
 export interface AfterContext extends BeforeContext {
@@ -158,7 +158,7 @@ function wanting(hooks: readonly Hooks[], tool: string): HookSettings[] {
 }
 
 function beforeFields({ call, arguments: args }: WireBefore) {
-  return { call, arguments: args, parseArguments: <T>() => parseExact(args) as T };
+  return { call, arguments: args, parseArguments: <T extends object>() => parseExact(args) as T };
 }
 
 export async function before(hooks: readonly Hooks[], wire: WireBefore): Promise<WireDecision> {

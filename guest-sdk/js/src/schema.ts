@@ -2,8 +2,8 @@
 
 import type { RawNumber } from "./json.js";
 
-/** A JSON Schema (2020-12) of an object, written by hand. */
-export type JsonSchema = { readonly [keyword: string]: unknown };
+/** A JSON Schema (2020-12), written by hand or by TypeBox. */
+export type JsonSchema = object;
 
 /**
  * A schema of a library that implements Standard Schema (https://standardschema.dev): zod, Valibot, ArkType and others.
@@ -30,7 +30,7 @@ export type StandardResult<Output> =
       }[];
     };
 
-/** What `parameters` and `output` take. TypeBox types are JSON Schemas as they stand. */
+/** What `parameters` and `output` take. */
 export type Schema = JsonSchema | StandardSchema;
 
 // --- the type of what fits a schema ---

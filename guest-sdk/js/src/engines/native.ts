@@ -31,7 +31,14 @@ setEngine({
       const { signal } = controller;
       const aborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get;
       // Nobody announces a cancellation: whoever looks asks the host.
-      Object.defineProperty(signal, "aborted", { get: () => (aborted?.call(signal) as boolean) || check() });
+      Object.defineProperties(signal, {
+        aborted: { get: () => (aborted?.call(signal) as boolean) || check() },
+        throwIfAborted: {
+          value: () => {
+            if (signal.aborted) throw signal.reason;
+          },
+        },
+      });
     }
     return controller.signal;
   },

@@ -1,0 +1,125 @@
+// A test guest that tries what the JavaScript SDK puts around an engine: promises, timers, cancellation, globals.
+
+import { ToolError, defineTool, json, log } from "@toolgate/sdk";
+import * as z from "zod";
+
+const tool = (name: string, execute: Parameters<typeof defineTool>[0]["execute"]) =>
+  defineTool({ name, description: `Tries ${name}.`, execute });
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+async function* counted(to: number) {
+  for (let n = 1; n <= to; n += 1) {
+    await pause(1);
+    yield n;
+  }
+}
+
+const builtAt = Math.random();
+
+export const tools = [
+  tool("order", async () => {
+    const seen: string[] = [];
+    setTimeout(() => seen.push("timer 20"), 20);
+    setTimeout((name: string) => seen.push(name), 5, "timer 5");
+    const dropped = setTimeout(() => seen.push("dropped"), 1);
+    clearTimeout(dropped);
+    const beat = setInterval(() => {
+      seen.push("interval");
+      clearInterval(beat);
+    }, 10);
+    queueMicrotask(() => seen.push("microtask"));
+    Promise.resolve().then(() => seen.push("promise"));
+    seen.push("now");
+    await pause(40);
+    return json(seen);
+  }),
+
+  tool("combine", async (_args, cx) => {
+    const [a, b] = await Promise.all([pause(5).then(() => "a"), cx.wait(5)]);
+    const race = await Promise.race([pause(10_000), "fast"]);
+    const any = await Promise.any([Promise.reject(new Error("no")), pause(1).then(() => "any")]);
+    const settled = await Promise.allSettled([1, Promise.reject("x")]);
+    const numbers: number[] = [];
+    for await (const n of counted(3)) numbers.push(n);
+    const from = await Array.fromAsync(counted(2));
+    return json({ a, b, race, any, settled, numbers, from });
+  }),
+
+  tool("globals", async () => {
+    const { signal } = new AbortController();
+    const bytes = new TextEncoder().encode("é😀");
+    return json({
+      text: new TextDecoder().decode(bytes),
+      bytes: bytes.length,
+      clone: structuredClone({ at: new Date(5), set: new Set([1]) }).at.getTime(),
+      base64: atob(btoa("abc")),
+      aborted: [signal.aborted, AbortSignal.abort().aborted, AbortSignal.any([signal, AbortSignal.abort()]).aborted],
+      timeout: await new Promise((resolve) => {
+        const limit = AbortSignal.timeout(5);
+        limit.addEventListener("abort", () => resolve((limit.reason as Error).name));
+      }),
+      elapsed: performance.now() >= 0 && performance.now() < 60_000,
+      clock: Math.abs(performance.timeOrigin - Date.now()) < 600_000,
+    });
+  }),
+
+  tool("random", () => json([Math.random(), crypto.randomUUID(), [...crypto.getRandomValues(new Uint8Array(8))], builtAt])),
+
+  tool("console", () => {
+    console.log("%s has %d", "it", 7, { a: 1 });
+    console.warn(new Error("careful").message);
+    console.error("bad");
+    log.trace("fine");
+    return "";
+  }),
+
+  tool("stuck", () => new Promise<string>(() => {})),
+
+  tool("unhandled", async () => {
+    void Promise.reject(new Error("left alone"));
+    return "done";
+  }),
+
+  tool("late", async (_args, cx) => {
+    setTimeout(() => cx.update("too late"), 0);
+    return "done";
+  }),
+
+  // --- cancelled while they wait ---
+
+  tool("listens", (_args, cx) => {
+    cx.update("waiting");
+    return new Promise<string>((_, reject) => {
+      cx.signal.addEventListener("abort", () => reject(cx.signal.reason));
+    });
+  }),
+
+  tool("cleans-up", async (_args, cx) => {
+    cx.update("waiting");
+    try {
+      await Promise.race([
+        pause(100_000),
+        new Promise((_, reject) => cx.signal.addEventListener("abort", () => reject(ToolError.cancelled()))),
+      ]);
+      return "not cancelled";
+    } finally {
+      await pause(50_000);
+      log.info("cleaned up");
+    }
+  }),
+
+  tool("looks", (_args, cx) => {
+    cx.update("waiting");
+    const { signal } = cx;
+    while (!signal.aborted);
+    return "saw it";
+  }),
+
+  defineTool({
+    name: "zod",
+    description: "Tries a schema library.",
+    parameters: z.object({ word: z.string().min(1), times: z.number().int().max(3).default(2), when: z.iso.date().optional() }),
+    execute: ({ word, times }) => word.repeat(times),
+  }),
+];
