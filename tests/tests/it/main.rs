@@ -9,6 +9,7 @@ mod fs;
 mod golden;
 mod hostile;
 mod http;
+mod javascript;
 mod keys;
 mod limits;
 mod numbers;
