@@ -13,6 +13,7 @@ export class Problem extends Error {}
 
 const INTERFACES = ["cancellation", "log", "state", "config", "batch"];
 const VERSION = "0.1.0";
+const WASI = "0.2.12";
 
 const ENTRIES = ["src/index.ts", "src/index.js", "src/index.mts", "src/index.mjs", "index.ts", "index.js"];
 
@@ -25,7 +26,7 @@ export async function build(given, { output, engine, optimize, minify }) {
   if (!has.tools && !has.hooks) {
     throw new Problem(`${entry} exports neither \`tools\` nor \`hooks\`: export const tools = [defineTool({ … })]`);
   }
-  const world = `${engine}-${has.tools && has.hooks ? "plugin" : has.tools ? "tools" : "hooks"}`;
+  const world = has.tools && has.hooks ? "plugin" : has.tools ? "tools" : "hooks";
   const source = await bundle(entryCode(entry, engine, has), engine, minify);
   const component = await (engine === "quickjs" ? quickjs(source, world, optimize) : starlingmonkey(source, world));
   await mkdir(path.dirname(file), { recursive: true });
@@ -103,9 +104,17 @@ function entryCode(entry, engine, has) {
     ...interfaces.map((name) => `import * as ${name} from "toolgate:plugin/${name}@${VERSION}";`),
     `setBackend({ ${interfaces.join(", ")} });`,
   ];
+  // 64-bit integers: numbers in QuickJS, bigints in StarlingMonkey.
+  const size = engine === "quickjs" ? "(value) => value" : "BigInt";
+  lines.push(
+    `import { getDirectories } from "wasi:filesystem/preopens@${WASI}";`,
+    `import { getEnvironment } from "wasi:cli/environment@${WASI}";`,
+    `import { setSystem } from ${module("system.ts")};`,
+    `setSystem({ getDirectories, getEnvironment, size: ${size} });`,
+  );
   if (engine === "quickjs") {
     lines.push(
-      `import { getRandomBytes } from "wasi:random/random@0.2.12";`,
+      `import { getRandomBytes } from "wasi:random/random@${WASI}";`,
       `import { useRandom } from ${module("globals/random.ts")};`,
       `useRandom(getRandomBytes);`,
     );

@@ -21,5 +21,7 @@ export { joinedText, json } from "./result.js";
 export type { Answer, GivenResult, ToolResult } from "./result.js";
 export { withJsonSchema } from "./schema.js";
 export type { Exact, Infer, JsonSchema, Schema, StandardSchema } from "./schema.js";
+export { FileError, env, files, grantedPaths } from "./system.js";
+export type { FileType } from "./system.js";
 export { defineTool } from "./tool.js";
 export type { Arguments, ExclusiveKey, Hints, Tool, ToolContext, ToolSettings } from "./tool.js";

@@ -8,6 +8,7 @@ import { type Made, hookExports, toolExports } from "./exports.js";
 import { Decision, type Hooks, type Override } from "./hooks.js";
 import { parseExact, stringify } from "./json.js";
 import { type Answer, type GivenResult, resultFromWire, resultToWire } from "./result.js";
+import { type Descriptor, setSystem } from "./system.js";
 import type { Tool } from "./tool.js";
 
 
@@ -47,13 +48,91 @@ const backend: Backend = {
 };
 setBackend(backend);
 
-/** Forgets settings, state, updates and log lines. */
+let directory = new Map<string, Uint8Array | "directory">();
+let environment: Record<string, string> = {};
+
+function refuse(code: string): never {
+  throw Object.assign(new Error(code), { payload: code });
+}
+
+/** A directory in memory, and everything below it. */
+function descriptor(base: string): Descriptor {
+  const full = (path: string) => (path === "." ? base : base === "" ? path : `${base}/${path}`);
+  const entry = (path: string) => (full(path) === "" ? "directory" : directory.get(full(path))) ?? refuse("no-entry");
+  const inside = (path: string) =>
+    [...directory].flatMap(([name, held]) => {
+      const rest = path === "" ? name : name.startsWith(`${path}/`) ? name.slice(path.length + 1) : "";
+      return rest === "" || rest.includes("/") ? [] : [{ name: rest, type: held === "directory" ? "directory" : "regular-file" }];
+    });
+  const bytesOf = () => {
+    const held = entry(".");
+    return held === "directory" ? refuse("is-directory") : held;
+  };
+  return {
+    read(length, offset) {
+      const part = bytesOf().slice(Number(offset), Number(offset) + Number(length));
+      return [part, Number(offset) + part.length >= bytesOf().length];
+    },
+    write(buffer, offset) {
+      const grown = new Uint8Array(Math.max(bytesOf().length, Number(offset) + buffer.length));
+      grown.set(bytesOf());
+      grown.set(buffer, Number(offset));
+      directory.set(base, grown);
+      return buffer.length;
+    },
+    readDirectory() {
+      const entries = inside(base).values();
+      return { readDirectoryEntry: () => entries.next().value };
+    },
+    createDirectoryAt: (path) => void (directory.has(full(path)) ? refuse("exist") : directory.set(full(path), "directory")),
+    statAt(_flags, path) {
+      const held = entry(path);
+      return held === "directory" ? { type: "directory", size: 0 } : { type: "regular-file", size: held.length };
+    },
+    openAt(_pathFlags, path, open: { create?: boolean; truncate?: boolean; directory?: boolean }) {
+      if (!directory.has(full(path)) && open.create) directory.set(full(path), new Uint8Array());
+      const held = entry(path);
+      if (open.directory && held !== "directory") refuse("not-directory");
+      if (open.truncate && held !== "directory") directory.set(full(path), new Uint8Array());
+      return descriptor(full(path));
+    },
+    removeDirectoryAt: (path) => void (inside(full(path)).length > 0 ? refuse("not-empty") : directory.delete(full(path))),
+    unlinkFileAt: (path) => void directory.delete(full(path)),
+  };
+}
+
+let granted: string | undefined;
+setSystem({
+  getDirectories: () => (granted === undefined ? [] : [[descriptor(""), granted]]),
+  getEnvironment: () => Object.entries(environment),
+  size: (value) => value,
+});
+
+/** Grants a directory, in memory, with these files (path in it → content). */
+export function setFiles(path: string, files: Record<string, string | Uint8Array>): void {
+  granted = path;
+  directory = new Map();
+  for (const [name, content] of Object.entries(files)) {
+    const parts = name.split("/");
+    for (let at = 1; at < parts.length; at += 1) directory.set(parts.slice(0, at).join("/"), "directory");
+    directory.set(name, typeof content === "string" ? new TextEncoder().encode(content) : content);
+  }
+}
+
+/** Grants environment values. */
+export function setEnv(values: Record<string, string>): void {
+  environment = values;
+}
+
+/** Forgets settings, state, files, environment, updates and log lines. */
 export function reset(): void {
   played.config = {};
   played.cancelled = false;
   played.updates = [];
   played.logs = [];
   played.state = { turn: new Map(), conversation: new Map() };
+  granted = undefined;
+  environment = {};
 }
 
 export function setConfig(config: Record<string, unknown>): void {

@@ -11,6 +11,7 @@ use toolgate::Host;
 use toolgate::component::{PluginSpec, Source};
 use toolgate::model::Event;
 use toolgate::pipeline::{EventSink, SinkError};
+use toolgate::sandbox::{DirAccess, DirGrant};
 use toolgate_tests::guests::{self, Lines, batch, root, run_one};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -92,6 +93,29 @@ async fn what_is_left_behind_is_told_or_dropped() {
     run_one(&host, "console", json!({})).await;
     let written = logs.all().split_off(logs.all().len() - 4);
     assert_eq!(written, ["log: it has 7 {\"a\":1}", "log: careful", "log: bad", "log: fine"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_and_environment_are_there_as_granted() {
+    let Some(mut spec) = spec("files_and_environment_are_there_as_granted") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    spec.grants.dirs.push(DirGrant { guest: "/w".into(), host: folder.path().into(), access: DirAccess::ReadWrite });
+    spec.grants.env.insert("GREETING".into(), "hei".into());
+    let host = guests::host(Host::builder(), [spec]).await;
+    let found = run_one(&host, "files", json!({})).await;
+    let granted = "(directories granted to this plugin: /w)";
+    let outside = format!("the path is outside of what is granted {granted}");
+    let expected = json!({
+        "granted": ["/w"], "env": {"GREETING": "hei"}, "text": "grün", "long": 4_200_000,
+        "list": [{"name": "a.txt", "type": "file"}, {"name": "b", "type": "file"}],
+        "size": 600_000, "recent": true,
+        "refused": [
+            format!("/w/none: no such file or directory {granted}"), format!("/w/../secret: {outside}"),
+            format!("/elsewhere: {outside}"), "/w/new: not a regular file",
+        ],
+    });
+    assert_eq!(found.json()["structuredContent"], expected, "{found:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// Cancels when the first update comes: the guest is about to wait, or waits.

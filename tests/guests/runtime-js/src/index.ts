@@ -1,6 +1,6 @@
 // A test guest that tries what the JavaScript SDK puts around an engine: promises, timers, cancellation, globals.
 
-import { ToolError, defineTool, json, log } from "@toolgate/sdk";
+import { ToolError, defineTool, env, files, grantedPaths, json, log } from "@toolgate/sdk";
 import * as z from "zod";
 
 const tool = (name: string, execute: Parameters<typeof defineTool>[0]["execute"]) =>
@@ -72,6 +72,33 @@ export const tools = [
     console.error("bad");
     log.trace("fine");
     return "";
+  }),
+
+  tool("files", () => {
+    files.makeDirectory("/w/new");
+    files.write("/w/new/a.txt", "grün");
+    files.write("/w/new/b", new Uint8Array(600_000).fill(7));
+    const refused = ["/w/none", "/w/../secret", "/elsewhere", "/w/new"].map((path) => {
+      try {
+        return files.readText(path);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    });
+    const seen = {
+      granted: grantedPaths(),
+      env: env(),
+      text: files.readText("/w/new/a.txt"),
+      long: files.read("/w/new/b").reduce((sum, byte) => sum + byte, 0),
+      list: files.list("/w/new"),
+      size: files.stat("/w/new/b").size,
+      recent: Math.abs((files.stat("/w/new/b").modified?.getTime() ?? 0) - Date.now()) < 600_000,
+      refused,
+    };
+    files.remove("/w/new/a.txt");
+    files.remove("/w/new/b");
+    files.remove("/w/new");
+    return json(seen);
   }),
 
   tool("stuck", () => new Promise<string>(() => {})),
