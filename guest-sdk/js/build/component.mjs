@@ -132,12 +132,13 @@ async function bundle(contents, engine, minify) {
 
 async function quickjs(jsSource, world, optimize) {
   const { componentize } = await import("componentize-qjs");
-  try {
-    const options = { witPath: path.join(SDK, "wit"), jsSource, world, sync: true, optSize: optimize === "size" };
-    return (await componentize(options)).component;
-  } catch (error) {
-    throw new Problem(`The plugin's top-level code, which runs while the component is built, failed: ${error.message}`);
-  }
+  const options = { witPath: path.join(SDK, "wit"), jsSource, world, sync: true, optSize: optimize === "size" };
+  return (await componentize(options).catch(topLevel)).component;
+}
+
+/** The one thing of an author's that can go wrong once the bundle is there. */
+function topLevel(error) {
+  throw new Problem(`The plugin's top-level code, which runs while the component is built, failed: ${error.message}`);
 }
 
 async function starlingmonkey(source, world) {
@@ -148,6 +149,6 @@ async function starlingmonkey(source, world) {
   if (folder === undefined) throw new Problem(`--engine starlingmonkey needs ${name}: npm install --save-dev ${name}`);
   const { exports } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
   const { componentize } = await import(pathToFileURL(path.join(folder, exports.import ?? exports["."].import)));
-  const { component } = await componentize(source, { witPath: path.join(SDK, "wit"), worldName: world, enableAot: false });
-  return component;
+  const options = { witPath: path.join(SDK, "wit"), worldName: world, enableAot: false };
+  return (await componentize(source, options).catch(topLevel)).component;
 }

@@ -59,7 +59,7 @@ export function stringify(value: unknown): string | undefined {
     if (!hasBigInt(value)) throw error;
     text = JSON.stringify(value, (_key, part: unknown) => (typeof part === "bigint" ? raw(part) : part));
   }
-  if (text === undefined || !/\\ud[89a-f]/.test(text)) return text;
+  if (text === undefined || !text.includes("\\ud") || !/\\ud[89a-f]/.test(text)) return text;
   // A lone surrogate is escaped by JSON.stringify and refused by every strict reader.
   return JSON.stringify(JSON.parse(text, wellFormed));
 }

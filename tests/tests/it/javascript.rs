@@ -57,6 +57,7 @@ async fn globals_of_the_web_are_there() {
         "timeout": "TimeoutError", "elapsed": true, "clock": true,
     });
     assert_eq!(found.json()["structuredContent"], expected, "{found:?}");
+    assert_eq!(run_one(&host, "utf8", json!({})).await.json()["structuredContent"], json!([]));
     assert_eq!(run_one(&host, "zod", json!({"word": "a"})).await.text(), "aa");
     assert_eq!(run_one(&host, "zod", json!({"word": ""})).await.kind(), "invalid-arguments");
 }

@@ -6,9 +6,12 @@ import { wholeMs } from "../host.js";
 
 let controller: AbortController | undefined;
 
+// With a reason: StarlingMonkey's abort() insists on one.
+const abort = () => controller?.abort(new DOMException("This operation was aborted", "AbortError"));
+
 function check(): boolean {
   if (!backend.cancellation.isCancelled()) return false;
-  controller?.abort();
+  abort();
   return true;
 }
 
@@ -21,7 +24,7 @@ setEngine({
   // The host's own wait, which ends at once when cancelled; the call's other promises stand still meanwhile.
   async wait(ms) {
     const cancelled = backend.cancellation.wait(wholeMs(ms));
-    if (cancelled) controller?.abort();
+    if (cancelled) abort();
     return cancelled;
   },
 

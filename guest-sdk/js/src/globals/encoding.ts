@@ -1,4 +1,30 @@
-// TextEncoder and TextDecoder, for UTF-8.
+// TextEncoder and TextDecoder, for UTF-8. A loop over a megabyte takes QuickJS half a second; its own functions, which are
+// put together here, take a tenth of that.
+
+const NOT_ASCII = /[^\x00-\x7f]/;
+
+// Strings whose characters are bytes, to bytes and back. Base64 is the one way that is native in both directions.
+const native = Uint8Array as unknown as { fromBase64?(text: string): Uint8Array };
+const { fromBase64 } = native;
+const toBase64 = (Uint8Array.prototype as unknown as { toBase64?(): string }).toBase64;
+
+/** All bytes at once; nothing where the engine has no base64. */
+function encodeNatively(text: string): Uint8Array | undefined {
+  if (fromBase64 === undefined) return undefined;
+  return fromBase64(btoa(NOT_ASCII.test(text) ? unescape(encodeURIComponent(text.toWellFormed())) : text));
+}
+
+/** The text of bytes that are well-formed UTF-8; nothing for others. */
+function decodeNatively(bytes: Uint8Array): string | undefined {
+  if (toBase64 === undefined) return undefined;
+  const text = atob(toBase64.call(bytes));
+  if (!NOT_ASCII.test(text)) return text;
+  try {
+    return decodeURIComponent(escape(text));
+  } catch {
+    return undefined;
+  }
+}
 
 /** One code point's bytes; a lone surrogate is U+FFFD. */
 function put(code: number, bytes: Uint8Array, at: number): number {
@@ -34,6 +60,8 @@ export class TextEncoder {
 
   encode(input: unknown = ""): Uint8Array {
     const text = String(input);
+    const encoded = encodeNatively(text);
+    if (encoded !== undefined) return encoded;
     const bytes = new Uint8Array(text.length * 3);
     return bytes.slice(0, this.encodeInto(text, bytes).written);
   }
@@ -100,6 +128,8 @@ export class TextDecoder {
   }
 
   #decode(bytes: Uint8Array, stream: boolean): string {
+    const whole = decodeNatively(bytes);
+    if (whole !== undefined) return whole;
     const { length } = bytes;
     let text = "";
     let units: number[] = [];

@@ -74,6 +74,25 @@ export const tools = [
     return "";
   }),
 
+  tool("utf8", () => {
+    // The engine's own functions against the rules, on bytes that are mostly wrong.
+    const interesting = [0x00, 0x41, 0x7f, 0x80, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff];
+    const wrong: string[] = [];
+    for (let round = 0; round < 3000; round += 1) {
+      const bytes = Uint8Array.from({ length: round % 7 }, () => interesting[Math.floor(Math.random() * interesting.length)] as number);
+      const whole = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+      const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+      const pieces = Array.from(bytes, (byte) => decoder.decode(Uint8Array.of(byte), { stream: true })).join("") + decoder.decode();
+      const again = new TextEncoder().encode(whole);
+      if (whole !== pieces || (!whole.includes("\ufffd") && String(again) !== String(bytes))) wrong.push(String(bytes));
+    }
+    for (const text of ["", "a\ud800b", "\udc00", "é😀\u0000", "\u0080ÿ", "\ufeffx"]) {
+      const expected = text.toWellFormed();
+      if (new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(text)) !== expected) wrong.push(text);
+    }
+    return json(wrong);
+  }),
+
   tool("files", () => {
     files.makeDirectory("/w/new");
     files.write("/w/new/a.txt", "grün");
