@@ -130,23 +130,22 @@ export function jsonSchemaOf(what: string, schema: Schema, side: "input" | "outp
     throw new TypeError(`${what} is no schema: give a JSON Schema, a TypeBox type or a Standard Schema`);
   }
   const library = schema as unknown as MayKnow;
-  const beside = library[BESIDE];
-  if (beside) return beside;
-  if (!isStandard(schema)) return schema as JsonSchema;
   const standard = library["~standard"]?.jsonSchema?.[side];
   const method = library.toJSONSchema ?? library.toJsonSchema;
   let found: unknown;
-  if (standard) found = standard({ target: "draft-2020-12" });
+  if (library[BESIDE]) found = library[BESIDE];
+  else if (!isStandard(schema)) found = schema;
+  else if (standard) found = standard({ target: "draft-2020-12" });
   else if (method) found = method.call(schema);
   if (found === null || typeof found !== "object") {
-    const vendor = schema["~standard"].vendor;
+    const vendor = isStandard(schema) ? schema["~standard"].vendor : "";
     throw new TypeError(
       `${what}: this ${vendor} schema can't say its JSON Schema; give it with withJsonSchema(schema, jsonSchema)`,
     );
   }
   // Which draft is the contract's to say; a model only reads noise.
   const { $schema, ...rest } = found as { $schema?: unknown };
-  if ($schema !== undefined && typeof $schema === "string" && !/2020-12|draft-07/.test($schema)) {
+  if (typeof $schema === "string" && !/2020-12|draft-07/.test($schema)) {
     throw new TypeError(`${what}: ${$schema} is not ${DRAFT}`);
   }
   return rest;

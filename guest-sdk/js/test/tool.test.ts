@@ -146,7 +146,10 @@ test("parameters of every kind become JSON Schema and typed arguments", async ()
     defineTool({ name: "valibot", description: "d", parameters, execute: ({ name }) => name });
   await assert.rejects(async () => define(valibot(shape)), /valibot schema can't say its JSON Schema.*withJsonSchema/);
   const beside = { type: "object", properties: { name: { type: "string" } } };
-  assert.deepEqual(await define(valibot(withJsonSchema(shape, beside))), beside);
+  const draft7 = { $schema: "http://json-schema.org/draft-07/schema#", ...beside };
+  assert.deepEqual(await define(valibot(withJsonSchema(shape, draft7))), beside);
+  const draft4 = { $schema: "http://json-schema.org/draft-04/schema#", ...beside };
+  await assert.rejects(async () => define(valibot(withJsonSchema(shape, draft4))), /draft-04.* is not .*2020-12/);
   assert.equal(joinedText(await testing.call(valibot(withJsonSchema(shape, beside)), { name: "a" })), "A");
 
   const typebox = defineTool({
