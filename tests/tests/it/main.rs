@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_files;
 mod cancellation;
+mod conformance;
 mod denials;
 mod example_hooks;
 mod fs;
@@ -12,6 +13,7 @@ mod golden;
 mod hooks;
 mod hostile;
 mod http;
+mod javascript;
 mod keys;
 mod limits;
 mod loading;
