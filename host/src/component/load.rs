@@ -283,7 +283,7 @@ struct Description {
     subscriptions: Vec<(HookEvent, Option<Vec<String>>)>,
 }
 
-fn read(source: &Source) -> Result<Arc<[u8]>, LoadErrorReason> {
+pub(super) fn read(source: &Source) -> Result<Arc<[u8]>, LoadErrorReason> {
     match source {
         Source::Bytes(bytes) => Ok(bytes.clone()),
         Source::File(path) => {
@@ -318,7 +318,11 @@ fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorRea
     }
 }
 
-fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Component, LoadErrorReason> {
+pub(super) fn compile(
+    engine: &Engine,
+    bytes: &[u8],
+    info: &ComponentInfo,
+) -> Result<Component, LoadErrorReason> {
     let wasm = &engine.0.wasm;
     let fail = |error: wasmtime::Error| LoadErrorReason::Compile(format!("{error:#}"));
     let Some(cache) = &engine.0.cache else {

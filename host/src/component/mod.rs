@@ -13,10 +13,12 @@ mod limiter;
 mod load;
 mod logs;
 mod plugin;
+mod probe;
 mod ticker;
 mod wasi;
 
 pub use cache::{CacheError, CompileCache};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};
+pub use probe::Probe;
 pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source, read_component};

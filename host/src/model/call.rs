@@ -24,6 +24,18 @@ impl ToolCall {
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Json) -> Self {
         Self { id: id.into(), name: name.into(), arguments, unreadable: None }
     }
+
+    /// A call whose arguments are JSON text that a model wrote. Where it is none, that is this call's error: it ends as
+    /// `invalid-arguments`, and says why.
+    pub fn written(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: &str) -> Self {
+        match Json::verify(arguments) {
+            Ok(arguments) => Self::new(id, name, arguments),
+            Err(error) => Self {
+                unreadable: Some(error.to_string().into()),
+                ..Self::new(id, name, Json::from_value(arguments.into()))
+            },
+        }
+    }
 }
 
 /// Why the model stopped writing. It decides whether calls run at all: see [`StopReason::Length`].
@@ -97,13 +109,7 @@ impl WireCall<'_> {
         let Some(text) = self.arguments.map(serde_json::value::RawValue::get) else {
             return Ok(ToolCall::new(id, self.name, Json::empty_object()));
         };
-        Ok(match Json::verify(text) {
-            Ok(arguments) => ToolCall::new(id, self.name, arguments),
-            Err(error) => ToolCall {
-                unreadable: Some(error.to_string().into()),
-                ..ToolCall::new(id, self.name, Json::from_value(text.into()))
-            },
-        })
+        Ok(ToolCall::written(id, self.name, text))
     }
 }
 
