@@ -17,7 +17,6 @@ use toolgate::pipeline::{
 use toolgate::registry::{ActiveTools, Plugin};
 
 use crate::settings::config_text;
-use crate::stand_in::StandInTool;
 use crate::{StandIn, TestError};
 
 /// What toolgate.toml would say of the plugin.
@@ -105,7 +104,7 @@ impl Builder {
         if !self.stand_ins.is_empty() {
             let mut others = Plugin::native("stand-ins");
             for (tool, answer) in self.stand_ins {
-                others = others.tool(StandInTool::new(&tool, answer));
+                others = others.tool(answer.tool(&tool));
             }
             host.load(others)?;
         }

@@ -17,16 +17,17 @@ pub struct StandIn {
     pub is_error: bool,
 }
 
-pub(crate) struct StandInTool {
-    pub definition: ToolDefinition,
-    pub answer: StandIn,
+impl StandIn {
+    /// The tool: it takes any object.
+    pub fn tool(self, name: &str) -> impl Tool + 'static {
+        let parameters = Json::from_value(json!({ "type": "object" }));
+        StandInTool { definition: ToolDefinition::new(name, "A stand-in", parameters), answer: self }
+    }
 }
 
-impl StandInTool {
-    pub fn new(name: &str, answer: StandIn) -> Self {
-        let parameters = Json::from_value(json!({ "type": "object" }));
-        Self { definition: ToolDefinition::new(name, "A stand-in", parameters), answer }
-    }
+struct StandInTool {
+    definition: ToolDefinition,
+    answer: StandIn,
 }
 
 #[async_trait]
