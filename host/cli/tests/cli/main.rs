@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod call;
+mod check;
 mod failures;
+mod formats;
 mod information;
 mod journal;
+mod project;
 mod run;
 mod support;
+mod test;
 #[cfg(unix)]
 mod terminal;
