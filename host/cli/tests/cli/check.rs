@@ -26,7 +26,7 @@ fn a_good_component_has_no_problems() {
 fn people_read_it_too() {
     let done = Workspace::bare().run(&["check", &component("fs")]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    for part in ["may want   files: granted by [[plugins.NAME.dirs]]", "costs      compiled", "\nread  ", "  openai     ", "  trial      ", "no problems\n"] {
+    for part in ["may want   files: granted by [[plugins.NAME.dirs]]", "costs      compiled", "\nread  ", "  openai     fine; ", "  trial      ", "no problems\n"] {
         assert!(done.out.contains(part), "{part} in {}", done.out);
     }
 }
@@ -52,6 +52,7 @@ fn settings_of_toolgate_toml_are_used_and_problems_found() {
         r#"
 [[plugins.scripted.config.tools]]
 name = "2silent"
+description = ""
 parameters = { type = "object", required = ["n"], properties = { n = { type = "integer", minimum = 3 } } }
 [[plugins.scripted.config.tools]]
 name = "picky"

@@ -23,15 +23,24 @@ fn definitions_go_out_in_each_providers_form() {
 
 #[test]
 fn what_was_changed_is_told() {
-    let workspace = Workspace::bare();
-    let fs = component("fs");
-    let done = workspace.run(&["tools", &fs, "--format", "google"]);
+    let workspace = Workspace::new(
+        r#"
+[plugins.scripted]
+file = "GUESTS/scripted-tool.wasm"
+[[plugins.scripted.config.tools]]
+name = "closed"
+parameters = { type = "object", additionalProperties = false, properties = { a = { type = "string", format = "uri" } } }
+"#,
+    );
+    let done = workspace.run(&["tools", "--format", "google"]);
     assert_eq!(done.code, 0, "{}", done.err);
-    assert!(done.err.contains("note: ") && done.err.contains("Google's schema"), "{}", done.err);
-    let document = parse(&workspace.run(&["tools", &fs, "--format", "google", "--json"]).out);
+    let note = "note: closed: /properties/a/format: removed: Google's schema does not know the format \"uri\"";
+    assert!(done.err.contains(note), "{}", done.err);
+    let document = parse(&workspace.run(&["tools", "--format", "google", "--json"]).out);
     assert_eq!(document["changes"][0]["level"], "changed");
     assert!(document["tools"][0]["functionDeclarations"].is_array());
 
+    let fs = component("fs");
     let strict = parse(&workspace.run(&["tools", &fs, "--format", "openai", "--strict", "--json"]).out);
     assert_eq!(strict["tools"][0]["strict"], true, "{strict}");
     let none = workspace.run(&["tools", &fs, "--format", "mcp", "--strict"]);

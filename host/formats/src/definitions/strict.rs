@@ -395,9 +395,10 @@ fn kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
 
 /// The same, or null.
 fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
-    let null = json!("null");
+    // Not `null`: the macro would read that as the value.
+    let nothing = json!("null");
     if let Some(Value::Array(members)) = schema.get_mut("anyOf") {
-        if !members.iter().any(|member| member.get("type") == Some(&null)) {
+        if !members.iter().any(|member| member.get("type") == Some(&nothing)) {
             members.push(json!({ "type": "null" }));
         }
         if schema.contains_key("type") {
@@ -410,12 +411,12 @@ fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
     }
     match schema.get_mut("type") {
         Some(Value::Array(kinds)) => {
-            if !kinds.contains(&null) {
-                kinds.push(null);
+            if !kinds.contains(&nothing) {
+                kinds.push(nothing);
             }
         }
-        Some(kind) if *kind == null => return schema,
-        Some(kind) => *kind = json!([kind.clone(), null]),
+        Some(kind) if *kind == nothing => return schema,
+        Some(kind) => *kind = json!([kind.clone(), nothing]),
         None => return wrapped(schema),
     }
     if let Some(Value::Array(choices)) = schema.get_mut("enum")

@@ -60,16 +60,16 @@ fn print_tool(tool: &ToolReport, paint: Paint, out: &Out) {
     let about = fit(&about, paint.columns.saturating_sub(tool.name.len() + 3));
     line(format!("\n{}  {}", paint.bold(clean_line(&tool.name)), paint.dim(about)));
     for provider in &tool.providers {
-        let changed = match provider.changes.len() {
-            0 => "as it is".to_owned(),
+        let count = |notes: &[Note]| match notes.len() {
             1 => "1 change".to_owned(),
             more => format!("{more} changes"),
         };
+        let changed = if provider.changes.is_empty() { "fine".to_owned() } else { count(&provider.changes) };
         let strict = match provider.strict {
             None => String::new(),
             Some(false) => "; not in strict mode".to_owned(),
             Some(true) if provider.strict_changes.is_empty() => "; in strict mode too".to_owned(),
-            Some(true) => format!("; in strict mode with {} changes", provider.strict_changes.len()),
+            Some(true) => format!("; in strict mode with {}", count(&provider.strict_changes)),
         };
         line(format!("  {:<10} {changed}{strict}", provider.format));
         notes(&provider.changes, paint, out);
@@ -82,6 +82,8 @@ fn print_tool(tool: &ToolReport, paint: Paint, out: &Out) {
         let text = fit(&format!("{} {arguments}", trial.outcome), paint.columns.saturating_sub(13));
         line(format!("  {:<10} {text}", "trial"));
         if trial.arguments.is_some() {
+            let answer = fit(&clean_line(&trial.text), paint.columns.saturating_sub(13));
+            line(format!("  {:<10} {}", "", paint.dim(answer)));
             let metrics = &trial.metrics;
             let cost = format!(
                 "{}, {} fuel, {} of memory",
