@@ -17,6 +17,7 @@ mod probe;
 mod ticker;
 mod wasi;
 
+pub(crate) use cache::sha256_hex;
 pub use cache::{CacheError, CompileCache};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};

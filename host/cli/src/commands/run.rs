@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
+use toolgate::Host;
 use toolgate::config::Config;
 use toolgate::model::ToolResultMessage;
 use toolgate::pipeline::{Batch, DEFAULT_CONVERSATION, EventSink};
@@ -35,19 +36,29 @@ pub fn run(shared: &Shared, args: Run, screen: Screen) -> Result<Exit, Failure> 
 async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<Exit, Failure> {
     let cancel = cancel::on_ctrl_c();
     let approver = Arc::new(CommandLine::new(&args.approve, screen.clone()));
-    let host = tokio::select! {
+    let (host, loader) = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(Exit::Cancelled),
-        host = setup::host(config, Some(approver)) => host?,
+        loaded = setup::host_and_loader(config, Some(approver)) => loaded?,
     };
     setup::check_approved(&args.approve, &host)?;
+    setup::watching(args.watch, config, &host, loader, all_turns(&host, &cancel, args, screen, out)).await
+}
+
+async fn all_turns(
+    host: &Host,
+    cancel: &CancellationToken,
+    args: &Run,
+    screen: Screen,
+    out: Out,
+) -> Result<Exit, Failure> {
     let mut messages = input::messages(&args.file, args.format.map(Into::into))?;
     let mut records = Records::open(&args.record)?;
     let watcher = Watcher::new(args, screen, out.clone());
     let mut active = ActiveTools::initial();
     let mut exit = Exit::Ok;
     let mut turn = 0;
-    while let Some(message) = next(&mut messages, &cancel).await {
+    while let Some(message) = next(&mut messages, cancel).await {
         let input::Incoming { message, provider } = message?;
         turn += 1;
         let started = Instant::now();
@@ -58,6 +69,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         if let Some(sink) = watcher.sink() {
             batch = batch.sink(sink);
         }
+        batch.trace_parent = setup::trace_parent();
         let mut recording = None;
         if let Some(records) = &mut records {
             let (recorded, sink) = records.attach(turn, &message, batch)?;

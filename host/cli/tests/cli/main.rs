@@ -11,6 +11,7 @@ mod journal;
 mod project;
 mod run;
 mod support;
-mod test;
+mod telemetry;
 #[cfg(unix)]
 mod terminal;
+mod test;
