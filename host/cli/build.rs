@@ -10,7 +10,17 @@ const LANGUAGES: [&str; 4] = ["rust", "js", "go", "python"];
 
 /// What lies in an SDK's folder and is no part of it: what tools make, and its own tests.
 const LEFT_OUT: [&str; 11] = [
-    "node_modules", "target", "dist", "tests", "test", "testdata", "__pycache__", ".venv", ".toolgate", ".git", "Cargo.lock",
+    "node_modules",
+    "target",
+    "dist",
+    "tests",
+    "test",
+    "testdata",
+    "__pycache__",
+    ".venv",
+    ".toolgate",
+    ".git",
+    "Cargo.lock",
 ];
 
 fn main() -> io::Result<()> {
@@ -76,9 +86,8 @@ fn sdk_workspace(root: &Path) -> io::Result<String> {
     let workspace = fs::read_to_string(file)?;
     let sdk = root.join("guest-sdk/rust");
     let manifests = fs::read_to_string(sdk.join("Cargo.toml"))? + &fs::read_to_string(sdk.join("macros/Cargo.toml"))?;
-    let mut text = String::from(
-        "[workspace]\nresolver = \"3\"\nmembers = [\"guest-sdk/rust\", \"guest-sdk/rust/macros\"]\n",
-    );
+    let mut text =
+        String::from("[workspace]\nresolver = \"3\"\nmembers = [\"guest-sdk/rust\", \"guest-sdk/rust/macros\"]\n");
     let mut section = "";
     for line in workspace.lines() {
         if line.starts_with('[') {

@@ -64,13 +64,19 @@ fn openai_strict_closes_objects_and_makes_the_optional_nullable() {
     let parameters = &written["parameters"];
     assert_eq!(parameters["required"], json!(["path", "limit", "mode", "tags"]));
     assert_eq!(parameters["additionalProperties"], false);
-    assert_eq!(parameters["properties"]["limit"], json!({ "type": ["integer", "null"], "minimum": 0, "maximum": 4_294_967_295u64 }));
+    assert_eq!(
+        parameters["properties"]["limit"],
+        json!({ "type": ["integer", "null"], "minimum": 0, "maximum": 4_294_967_295u64 })
+    );
     assert_eq!(
         parameters["properties"]["mode"],
         json!({ "anyOf": [{ "$ref": "#/$defs/Mode" }, { "type": "null" }], "description": "How." })
     );
     assert_eq!(parameters["properties"]["tags"], json!({ "type": ["array", "null"], "items": { "type": "string" } }));
-    assert_eq!(parameters["$defs"]["Mode"]["anyOf"][1]["properties"]["slow"], json!({ "type": "number", "exclusiveMinimum": 0 }));
+    assert_eq!(
+        parameters["$defs"]["Mode"]["anyOf"][1]["properties"]["slow"],
+        json!({ "type": "number", "exclusiveMinimum": 0 })
+    );
     for part in [
         "/properties/limit/format removed: OpenAI's strict mode does not know the format \"uint32\"",
         "/properties/tags/items/minLength removed",
@@ -88,10 +94,19 @@ fn openai_strict_closes_objects_and_makes_the_optional_nullable() {
 #[test]
 fn what_cannot_be_strict_goes_out_without_and_says_why() {
     for (parameters, why) in [
-        (json!({ "type": "object", "properties": { "env": { "type": "object", "additionalProperties": { "type": "string" } } } }), "/properties/env not strict: it has an object whose property names are not known"),
+        (
+            json!({ "type": "object", "properties": { "env": { "type": "object", "additionalProperties": { "type": "string" } } } }),
+            "/properties/env not strict: it has an object whose property names are not known",
+        ),
         (json!({ "type": "object", "properties": { "any": {} } }), "/properties/any not strict: it accepts any value"),
-        (json!({ "type": "object", "properties": { "list": { "type": "array" } } }), "/properties/list not strict: it has an array whose items"),
-        (json!({ "type": "object", "properties": { "a": { "$ref": "#/properties/b" }, "b": { "type": "null" } } }), "/properties/a not strict: it refers to \"#/properties/b\""),
+        (
+            json!({ "type": "object", "properties": { "list": { "type": "array" } } }),
+            "/properties/list not strict: it has an array whose items",
+        ),
+        (
+            json!({ "type": "object", "properties": { "a": { "$ref": "#/properties/b" }, "b": { "type": "null" } } }),
+            "/properties/a not strict: it refers to \"#/properties/b\"",
+        ),
     ] {
         for format in [Format::OpenAi, Format::OpenAiChat, Format::Anthropic] {
             let (written, notes) = one(format, true, parameters.clone());
@@ -115,9 +130,15 @@ fn openais_limits_of_strict_schemas_are_kept() {
     }
     for (parameters, why) in [
         (enough(5_001), "too large"),
-        (json!({ "type": "object", "properties": { "e": { "enum": many } } }), "1001 values in `enum`s, more than 1000"),
+        (
+            json!({ "type": "object", "properties": { "e": { "enum": many } } }),
+            "1001 values in `enum`s, more than 1000",
+        ),
         (deep, "nests deeper than 10 objects"),
-        (json!({ "type": "object", "properties": { "e": { "const": "x".repeat(120_001) } } }), "characters in names and values"),
+        (
+            json!({ "type": "object", "properties": { "e": { "const": "x".repeat(120_001) } } }),
+            "characters in names and values",
+        ),
     ] {
         let (written, notes) = one(Format::OpenAi, true, parameters);
         assert_eq!(written["strict"], false);
@@ -248,7 +269,12 @@ fn google_gets_openapis_subset() {
         ], "nullable": true })
     );
     assert_eq!(properties["tags"]["items"], json!({ "type": "STRING", "minLength": 1 }));
-    for part in ["/properties/limit/format removed: Google's schema does not know", "oneOf `anyOf` instead", "exclusiveMinimum `minimum` instead", "additionalProperties removed"] {
+    for part in [
+        "/properties/limit/format removed: Google's schema does not know",
+        "oneOf `anyOf` instead",
+        "exclusiveMinimum `minimum` instead",
+        "additionalProperties removed",
+    ] {
         assert!(has(&notes, part), "{part}: {notes:#?}");
     }
 }
@@ -274,7 +300,10 @@ fn google_has_no_references_no_type_lists_and_only_strings_to_choose_from() {
         properties["both"],
         json!({ "description": "Either.", "anyOf": [{ "type": "STRING", "minLength": 2 }, { "type": "INTEGER", "minimum": 3 }] })
     );
-    assert_eq!(properties["level"], json!({ "description": "How much. One of: 1, 2", "type": "INTEGER", "nullable": true }));
+    assert_eq!(
+        properties["level"],
+        json!({ "description": "How much. One of: 1, 2", "type": "INTEGER", "nullable": true })
+    );
     assert_eq!(properties["any"]["anyOf"].as_array().map(Vec::len), Some(4));
     assert!(properties["list"]["items"].is_object());
     assert_eq!(written["parameters"]["required"], json!(["tree"]));
@@ -320,7 +349,10 @@ fn hostile_schemas_are_written_in_bounded_size() {
     let mut defs = serde_json::Map::new();
     for n in 0..40 {
         let next = format!("#/$defs/d{}", n + 1);
-        defs.insert(format!("d{n}"), json!({ "type": "object", "properties": { "a": { "$ref": next }, "b": { "$ref": next } } }));
+        defs.insert(
+            format!("d{n}"),
+            json!({ "type": "object", "properties": { "a": { "$ref": next }, "b": { "$ref": next } } }),
+        );
     }
     defs.insert("d40".into(), json!({ "type": "string" }));
     let doubling = json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/d0" } }, "$defs": defs });
@@ -328,7 +360,9 @@ fn hostile_schemas_are_written_in_bounded_size() {
     for _ in 0..60 {
         deep = json!({ "allOf": [deep] });
     }
-    let members: Vec<Value> = (0..2_000).map(|n| json!({ "type": "object", "properties": { format!("p{n}"): { "x": "y\n\u{1b}" } } })).collect();
+    let members: Vec<Value> = (0..2_000)
+        .map(|n| json!({ "type": "object", "properties": { format!("p{n}"): { "x": "y\n\u{1b}" } } }))
+        .collect();
     let odd = json!({ "type": "object", "properties": { "a": { "type": 5, "enum": {}, "properties": [], "items": [], "anyOf": 3, "required": 7, "format": {}, "$ref": 1 },
         "b": { "$ref": "#" }, "c": { "$ref": "#/nowhere" }, "d": { "type": ["odd"], "minItems": -1 }, "e\n": { "pattern": 1 } } });
     for parameters in [
@@ -344,7 +378,9 @@ fn hostile_schemas_are_written_in_bounded_size() {
                 let export = export(format, strict, [&tool(parameters.clone())]);
                 let size = serde_json::to_string(&export.tools).unwrap().len();
                 assert!(size < 4 << 20 && export.notes.len() <= 102, "{format:?}: {size} bytes");
-                assert!(export.notes.iter().all(|note| !note.to_string().contains('\n') && note.to_string().len() < 20_000));
+                assert!(
+                    export.notes.iter().all(|note| !note.to_string().contains('\n') && note.to_string().len() < 20_000)
+                );
             }
         }
     }

@@ -64,8 +64,12 @@ fn chat_completions() {
         { "id": "call_4", "type": "function", "function": { "name": "plain", "arguments": { "a": 1 } } }
     ] } }] });
     let message = read(Format::OpenAiChat, &response);
-    let expected =
-        [call("call_1", "add", DIGITS), call("call_2", "now", "{}"), call("call_3", "bad", r#""{\"a\": ""#), call("call_4", "plain", r#"{"a":1}"#)];
+    let expected = [
+        call("call_1", "add", DIGITS),
+        call("call_2", "now", "{}"),
+        call("call_3", "bad", r#""{\"a\": ""#),
+        call("call_4", "plain", r#"{"a":1}"#),
+    ];
     assert_eq!(calls(&message), expected);
     let (reply, lost) = message.reply(&[good("1"), bad("no"), media(), good("")]);
     assert_eq!(
@@ -83,7 +87,10 @@ fn chat_completions() {
     assert_eq!(calls(&alone), calls(&message));
     let cut = json!({ "choices": [{ "finish_reason": "length", "message": { "tool_calls": [] } }] });
     assert_eq!(read(Format::OpenAiChat, &cut).assistant.stop_reason, StopReason::Length);
-    assert_eq!(read(Format::OpenAiChat, &json!({ "role": "assistant", "content": "hi" })).reply(&[]).0, Some(json!([])));
+    assert_eq!(
+        read(Format::OpenAiChat, &json!({ "role": "assistant", "content": "hi" })).reply(&[]).0,
+        Some(json!([]))
+    );
 }
 
 #[test]
@@ -94,7 +101,8 @@ fn responses() {
         { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "hm" }] },
         { "type": "function_call", "id": "fc_2", "call_id": "call_2", "name": "see", "arguments": "{}" }
     ]);
-    let message = read(Format::OpenAi, &json!({ "object": "response", "status": "completed", "output": output, "error": null }));
+    let message =
+        read(Format::OpenAi, &json!({ "object": "response", "status": "completed", "output": output, "error": null }));
     assert_eq!(calls(&message), [call("call_1", "add", DIGITS), call("call_2", "see", "{}")]);
     assert_eq!(calls(&read(Format::OpenAi, &output)), calls(&message));
     let (reply, lost) = message.reply(&[bad("no"), media()]);
@@ -178,8 +186,14 @@ fn google() {
     let stopped = |reason: &str| {
         read(Format::Google, &json!({ "candidates": [{ "finishReason": reason }] })).assistant.stop_reason
     };
-    assert_eq!([stopped("MAX_TOKENS"), stopped("SAFETY"), stopped("STOP")], [StopReason::Length, StopReason::Error, StopReason::ToolUse]);
-    assert_eq!(calls(&read(Format::Google, &json!({ "role": "model", "parts": [{ "function_call": { "name": "a" } }] }))), [call("call-1", "a", "{}")]);
+    assert_eq!(
+        [stopped("MAX_TOKENS"), stopped("SAFETY"), stopped("STOP")],
+        [StopReason::Length, StopReason::Error, StopReason::ToolUse]
+    );
+    assert_eq!(
+        calls(&read(Format::Google, &json!({ "role": "model", "parts": [{ "function_call": { "name": "a" } }] }))),
+        [call("call-1", "a", "{}")]
+    );
 }
 
 #[test]
@@ -187,7 +201,8 @@ fn mcp() {
     let request = |id: Value, name: &str| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name, "arguments": { "a": 1 } } });
     let message = read(Format::Mcp, &request(json!(7), "add"));
     assert_eq!(calls(&message), [call("7", "add", r#"{"a":1}"#)]);
-    let structured = ToolResult { structured_content: Some(Json::parse(r#"{"n":1.10}"#).unwrap()), ..ToolResult::text("1.10") };
+    let structured =
+        ToolResult { structured_content: Some(Json::parse(r#"{"n":1.10}"#).unwrap()), ..ToolResult::text("1.10") };
     let (reply, _) = message.reply(&[result("add", structured, None)]);
     assert_eq!(
         reply.unwrap().to_string(),
@@ -209,7 +224,8 @@ fn mcp() {
 #[test]
 fn data_without_text_is_passed_on_as_text() {
     let data = ToolResult { structured_content: Some(Json::parse(r#"{"n": 1.10}"#).unwrap()), ..ToolResult::default() };
-    let message = read(Format::OpenAi, &json!([{ "type": "function_call", "call_id": "c", "name": "t", "arguments": "{}" }]));
+    let message =
+        read(Format::OpenAi, &json!([{ "type": "function_call", "call_id": "c", "name": "t", "arguments": "{}" }]));
     assert_eq!(message.reply(&[result("t", data, None)]).0.unwrap()[0]["output"], r#"{"n": 1.10}"#);
 }
 
@@ -220,13 +236,21 @@ fn what_is_no_such_message_says_what_was_expected() {
         (Format::OpenAi, r#"[{"type": "function_call", "name": "a"}]"#, "item 0 has no call_id"),
         (Format::OpenAiChat, r#"{"output": []}"#, "neither \"choices\" nor a \"role\""),
         (Format::OpenAiChat, r#"{"choices": [{"message": {}}, {"message": {}}]}"#, "it has 2 choices"),
-        (Format::OpenAiChat, r#"{"role": "assistant", "tool_calls": [{"function": {"name": "a"}}]}"#, "tool_calls[0] has no id"),
+        (
+            Format::OpenAiChat,
+            r#"{"role": "assistant", "tool_calls": [{"function": {"name": "a"}}]}"#,
+            "tool_calls[0] has no id",
+        ),
         (Format::Anthropic, r#"{"role": "user", "content": []}"#, "its role is not assistant"),
         (Format::Anthropic, r#"{"content": [{"type": "tool_use", "id": "a"}]}"#, "content[0] has no name"),
         (Format::Google, r#"{"contents": []}"#, "neither \"candidates\" nor \"parts\""),
         (Format::Mcp, r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#, "its method is \"tools/list\""),
         (Format::Mcp, r#"{"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "a"}}"#, "it has no id"),
-        (Format::Mcp, r#"{"id": {}, "method": "tools/call", "params": {"name": "a"}}"#, "neither a string nor a number"),
+        (
+            Format::Mcp,
+            r#"{"id": {}, "method": "tools/call", "params": {"name": "a"}}"#,
+            "neither a string nor a number",
+        ),
         (Format::Mcp, "5", "invalid type"),
     ] {
         let error = Message::read(format, text).unwrap_err().to_string();
@@ -243,11 +267,25 @@ fn hostile_messages_end_in_an_error_or_in_a_call() {
     for arguments in [deep.as_str(), surrogate, reserved, "null", "\"\"", "1e999999"] {
         let text = json!(arguments).to_string();
         for (format, message) in [
-            (Format::OpenAiChat, format!(r#"{{"role": "a", "tool_calls": [{{"id": "1", "function": {{"name": "t", "arguments": {text}}}}}]}}"#)),
-            (Format::OpenAi, format!(r#"[{{"type": "function_call", "call_id": "1", "name": "t", "arguments": {text}}}]"#)),
-            (Format::Anthropic, format!(r#"{{"content": [{{"type": "tool_use", "id": "1", "name": "t", "input": {arguments}}}]}}"#)),
+            (
+                Format::OpenAiChat,
+                format!(
+                    r#"{{"role": "a", "tool_calls": [{{"id": "1", "function": {{"name": "t", "arguments": {text}}}}}]}}"#
+                ),
+            ),
+            (
+                Format::OpenAi,
+                format!(r#"[{{"type": "function_call", "call_id": "1", "name": "t", "arguments": {text}}}]"#),
+            ),
+            (
+                Format::Anthropic,
+                format!(r#"{{"content": [{{"type": "tool_use", "id": "1", "name": "t", "input": {arguments}}}]}}"#),
+            ),
             (Format::Google, format!(r#"{{"parts": [{{"functionCall": {{"name": "t", "args": {arguments}}}}}]}}"#)),
-            (Format::Mcp, format!(r#"{{"id": 1, "method": "tools/call", "params": {{"name": "t", "arguments": {arguments}}}}}"#)),
+            (
+                Format::Mcp,
+                format!(r#"{{"id": 1, "method": "tools/call", "params": {{"name": "t", "arguments": {arguments}}}}}"#),
+            ),
         ] {
             if let Ok(message) = Message::read(format, &message) {
                 assert_eq!(message.assistant.calls.len(), 1);

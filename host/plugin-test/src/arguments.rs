@@ -51,7 +51,8 @@ impl Maker<'_> {
         for keyword in ["anyOf", "oneOf"] {
             if let Some(Value::Array(members)) = map.get(keyword) {
                 let is_null = |member: &&Value| member.get("type").is_some_and(|kind| kind == "null");
-                let first = members.iter().filter(|member| !is_null(member)).find_map(|member| self.make(member, depth + 1));
+                let first =
+                    members.iter().filter(|member| !is_null(member)).find_map(|member| self.make(member, depth + 1));
                 made = merged(made, first.or(Some(Value::Null))?);
             }
         }
@@ -63,7 +64,9 @@ impl Maker<'_> {
     fn own(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Option<Value>> {
         let kind = match map.get("type") {
             Some(Value::String(kind)) => Some(kind.as_str()),
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").or(Some("null")),
+            Some(Value::Array(kinds)) => {
+                kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").or(Some("null"))
+            }
             _ if map.contains_key("properties") || map.contains_key("required") => Some("object"),
             _ => None,
         };
@@ -71,7 +74,9 @@ impl Maker<'_> {
             Some("object") => {
                 let properties = map.get("properties").and_then(Value::as_object);
                 let mut made = Map::new();
-                for name in map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+                for name in
+                    map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+                {
                     let value = match properties.and_then(|properties| properties.get(name)) {
                         Some(schema) => self.make(schema, depth + 1)?,
                         None => Value::String("example".into()),

@@ -11,9 +11,7 @@ use toolgate::Host;
 use toolgate::component::{Engine, Loader, inspect, read_component};
 use toolgate::config::{Config, PluginConfig};
 use toolgate::model::{AssistantMessage, Content, ErrorKind, Event, Json, ToolCall, ToolResultMessage};
-use toolgate::pipeline::{
-    Approval, ApprovalRequest, Approver, Batch, EventSink, LogLevel, LogSink, SinkError,
-};
+use toolgate::pipeline::{Approval, ApprovalRequest, Approver, Batch, EventSink, LogLevel, LogSink, SinkError};
 use toolgate::registry::{ActiveTools, Plugin};
 
 use crate::settings::config_text;
@@ -172,10 +170,8 @@ impl PluginTest {
         let events = Arc::new(Events::default());
         *self.approvals.0.lock().unwrap_or_else(PoisonError::into_inner) = approve;
         let message = AssistantMessage::of_calls([ToolCall::new("call-1", tool, arguments)]);
-        let batch = Batch::new(message)
-            .conversation(conversation)
-            .sink(events.clone())
-            .active(ActiveTools::only([tool]));
+        let batch =
+            Batch::new(message).conversation(conversation).sink(events.clone()).active(ActiveTools::only([tool]));
         let outcome = match &self.runtime {
             Some(runtime) => on(runtime, self.host.run(batch)),
             None => Default::default(),

@@ -20,7 +20,9 @@ fn inline(value: &Value, key: &str) -> Result<String, TestError> {
         Value::Object(map) => {
             let entries: Result<Vec<String>, _> = map
                 .iter()
-                .map(|(name, value)| inline(value, &format!("{key}.{name}")).map(|value| format!("{} = {value}", string(name))))
+                .map(|(name, value)| {
+                    inline(value, &format!("{key}.{name}")).map(|value| format!("{} = {value}", string(name)))
+                })
                 .collect();
             format!("{{ {} }}", entries?.join(", "))
         }
@@ -36,12 +38,7 @@ fn string(text: &str) -> String {
 }
 
 /// A toolgate.toml of one plugin.
-pub fn config_text(
-    name: &str,
-    file: &str,
-    table: &Map<String, Value>,
-    hooks: bool,
-) -> Result<String, TestError> {
+pub fn config_text(name: &str, file: &str, table: &Map<String, Value>, hooks: bool) -> Result<String, TestError> {
     if table.contains_key("file") {
         return Err(TestError::Settings("file: the component is named elsewhere".into()));
     }
@@ -68,7 +65,10 @@ mod tests {
             "dirs": [{ "guest": "/p", "host": "." }],
         });
         let text = config_text("x", "x.wasm", table.as_object().unwrap(), true).unwrap();
-        assert!(text.starts_with("instances = 16\nplugins.x = { \"config\" = { \"a b\" = \"é\\n\\\"\\u007f\\\\\""), "{text}");
+        assert!(
+            text.starts_with("instances = 16\nplugins.x = { \"config\" = { \"a b\" = \"é\\n\\\"\\u007f\\\\\""),
+            "{text}"
+        );
         assert!(text.ends_with("[[hooks]]\nplugin = \"x\"\n"), "{text}");
         let null = config_text("x", "x.wasm", json!({ "config": { "a": [null] } }).as_object().unwrap(), false);
         assert_eq!(

@@ -138,7 +138,9 @@ fn cases_say_what_differs() {
 #[test]
 fn digits_are_compared() {
     let text = |n: &str| {
-        format!(r#"{{"cases": [{{"name": "n", "tool": "echo", "arguments": {{"n": {n}}}, "expect": {{"text": "{{\"n\": {n}}}"}}}}]}}"#)
+        format!(
+            r#"{{"cases": [{{"name": "n", "tool": "echo", "arguments": {{"n": {n}}}, "expect": {{"text": "{{\"n\": {n}}}"}}}}]}}"#
+        )
     };
     for n in ["9007199254740993", "0.10000"] {
         let report = cases(&text(n)).unwrap().run(&component("misbehave")).unwrap();

@@ -319,11 +319,7 @@ fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorRea
     }
 }
 
-pub(super) fn compile(
-    engine: &Engine,
-    bytes: &[u8],
-    info: &ComponentInfo,
-) -> Result<Component, LoadErrorReason> {
+pub(super) fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Component, LoadErrorReason> {
     let wasm = &engine.0.wasm;
     let fail = |error: wasmtime::Error| LoadErrorReason::Compile(format!("{error:#}"));
     let Some(cache) = &engine.0.cache else {

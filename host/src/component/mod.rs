@@ -21,5 +21,5 @@ pub(crate) use cache::sha256_hex;
 pub use cache::{CacheError, CompileCache};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};
-pub use probe::Probe;
 pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source, read_component};
+pub use probe::Probe;

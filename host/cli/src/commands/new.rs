@@ -9,14 +9,112 @@ use crate::exit::{Exit, Failure};
 
 /// Names that are words of one of the languages, or packages that every project of one has.
 const TAKEN: &[&str] = &[
-    "abstract", "alloc", "and", "as", "assert", "async", "await", "become", "box", "break", "case", "chan", "class", "const",
-    "continue", "core", "crate", "def", "default", "defer", "del", "do", "dyn", "elif", "else", "enum", "except", "export",
-    "extends", "extern", "fallthrough", "false", "final", "finally", "fn", "for", "from", "func", "function", "gen", "global",
-    "go", "goto", "if", "impl", "import", "in", "init", "instanceof", "interface", "is", "lambda", "let", "loop", "macro",
-    "main", "map", "match", "mod", "move", "mut", "new", "none", "nonlocal", "not", "null", "or", "override", "package",
-    "pass", "plugin", "priv", "proc-macro", "pub", "raise", "range", "ref", "return", "select", "self", "static", "std",
-    "string", "struct", "super", "switch", "test", "this", "throw", "toolgate", "trait", "true", "try", "type", "typeof",
-    "union", "unsafe", "unsized", "use", "var", "virtual", "void", "where", "while", "with", "yield",
+    "abstract",
+    "alloc",
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "case",
+    "chan",
+    "class",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "def",
+    "default",
+    "defer",
+    "del",
+    "do",
+    "dyn",
+    "elif",
+    "else",
+    "enum",
+    "except",
+    "export",
+    "extends",
+    "extern",
+    "fallthrough",
+    "false",
+    "final",
+    "finally",
+    "fn",
+    "for",
+    "from",
+    "func",
+    "function",
+    "gen",
+    "global",
+    "go",
+    "goto",
+    "if",
+    "impl",
+    "import",
+    "in",
+    "init",
+    "instanceof",
+    "interface",
+    "is",
+    "lambda",
+    "let",
+    "loop",
+    "macro",
+    "main",
+    "map",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "new",
+    "none",
+    "nonlocal",
+    "not",
+    "null",
+    "or",
+    "override",
+    "package",
+    "pass",
+    "plugin",
+    "priv",
+    "proc-macro",
+    "pub",
+    "raise",
+    "range",
+    "ref",
+    "return",
+    "select",
+    "self",
+    "static",
+    "std",
+    "string",
+    "struct",
+    "super",
+    "switch",
+    "test",
+    "this",
+    "throw",
+    "toolgate",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "union",
+    "unsafe",
+    "unsized",
+    "use",
+    "var",
+    "virtual",
+    "void",
+    "where",
+    "while",
+    "with",
+    "yield",
 ];
 
 pub fn run(args: &New) -> Result<Exit, Failure> {
@@ -39,7 +137,8 @@ pub fn run(args: &New) -> Result<Exit, Failure> {
     for (path, bytes) in template {
         // A manifest under its own name would be taken for one of this repository's.
         let path = path.strip_suffix(".tmpl").unwrap_or(path).replace("dot-", ".");
-        let text = String::from_utf8_lossy(bytes).replace("{{name}}", name).replace("{{ident}}", &name.replace('-', "_"));
+        let text =
+            String::from_utf8_lossy(bytes).replace("{{name}}", name).replace("{{ident}}", &name.replace('-', "_"));
         let text = text.replace("{{Ident}}", &camel(name));
         let path = dir.join(path);
         write(&path, text.as_bytes()).map_err(|error| wrong(&path, error))?;
@@ -137,7 +236,9 @@ mod tests {
         for name in ["greet", "csv-stats2", "a"] {
             assert!(check_name(name).is_ok(), "{name}");
         }
-        for name in ["", "Greet", "2a", "-a", "a-", "a--b", "a_b", "a/b", "../a", "test", "lambda", "é", &"a".repeat(65)] {
+        for name in
+            ["", "Greet", "2a", "-a", "a-", "a--b", "a_b", "a/b", "../a", "test", "lambda", "é", &"a".repeat(65)]
+        {
             assert!(check_name(name).is_err(), "{name}");
         }
     }

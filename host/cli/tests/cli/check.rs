@@ -16,9 +16,12 @@ fn a_good_component_has_no_problems() {
     assert_eq!((&report["contract"], &report["tools"][0]["name"]), (&"0.1.0".into(), &"calc".into()));
     let trial = &report["tools"][0]["trial"];
     assert!(trial["arguments"]["expression"].is_string() && trial["metrics"]["fuel"].as_u64() > Some(0), "{trial}");
-    let formats: Vec<&Value> = report["tools"][0]["providers"].as_array().unwrap().iter().map(|p| &p["format"]).collect();
+    let formats: Vec<&Value> =
+        report["tools"][0]["providers"].as_array().unwrap().iter().map(|p| &p["format"]).collect();
     assert_eq!(formats, ["openai", "anthropic", "google", "mcp"]);
-    assert!(report["costs"]["instantiateMs"].as_f64() > Some(0.0) && report["costs"]["memoryBytes"].as_u64() > Some(65_535));
+    assert!(
+        report["costs"]["instantiateMs"].as_f64() > Some(0.0) && report["costs"]["memoryBytes"].as_u64() > Some(65_535)
+    );
     assert!(report["imports"].as_array().is_some_and(|imports| !imports.is_empty()));
 }
 
@@ -26,7 +29,14 @@ fn a_good_component_has_no_problems() {
 fn people_read_it_too() {
     let done = Workspace::bare().run(&["check", &component("fs")]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    for part in ["may want   files: granted by [[plugins.NAME.dirs]]", "costs      compiled", "\nread  ", "  openai     fine; ", "  trial      ", "no problems\n"] {
+    for part in [
+        "may want   files: granted by [[plugins.NAME.dirs]]",
+        "costs      compiled",
+        "\nread  ",
+        "  openai     fine; ",
+        "  trial      ",
+        "no problems\n",
+    ] {
         assert!(done.out.contains(part), "{part} in {}", done.out);
     }
 }
@@ -67,7 +77,14 @@ parameters = { type = "object", required = ["n"], properties = { n = { type = "s
         .as_array()
         .unwrap()
         .iter()
-        .map(|finding| format!("{} {} {}", finding["level"].as_str().unwrap(), finding["tool"].as_str().unwrap_or("-"), finding["text"].as_str().unwrap()))
+        .map(|finding| {
+            format!(
+                "{} {} {}",
+                finding["level"].as_str().unwrap(),
+                finding["tool"].as_str().unwrap_or("-"),
+                finding["text"].as_str().unwrap()
+            )
+        })
         .collect();
     for part in [
         "problem 2silent it has no description",
@@ -84,12 +101,17 @@ parameters = { type = "object", required = ["n"], properties = { n = { type = "s
 
 #[test]
 fn tools_that_trap_or_hang_are_problems_and_no_call_is_made_where_none_is_wanted() {
-    let workspace = Workspace::new("[plugins.misbehave]\nfile = \"GUESTS/misbehave.wasm\"\ntools = [\"panic\", \"loop-forever\", \"echo\"]\nlimits = { deadline-ms = 300 }\n");
+    let workspace = Workspace::new(
+        "[plugins.misbehave]\nfile = \"GUESTS/misbehave.wasm\"\ntools = [\"panic\", \"loop-forever\", \"echo\"]\nlimits = { deadline-ms = 300 }\n",
+    );
     let file = component("misbehave");
     let (code, report) = report(&workspace, &["--config", "toolgate.toml", &file]);
     assert_eq!(code, 1);
     let texts = report["findings"].to_string();
-    assert!(texts.contains("valid arguments end as trap") && texts.contains("valid arguments end as deadline"), "{texts}");
+    assert!(
+        texts.contains("valid arguments end as trap") && texts.contains("valid arguments end as deadline"),
+        "{texts}"
+    );
     let (_, quiet) = self::report(&workspace, &["--config", "toolgate.toml", "--no-calls", &file]);
     assert!(quiet["tools"].as_array().unwrap().iter().all(|tool| tool.get("trial").is_none()));
     assert!(!quiet["findings"].to_string().contains("end as"));
@@ -97,7 +119,9 @@ fn tools_that_trap_or_hang_are_problems_and_no_call_is_made_where_none_is_wanted
 
 #[test]
 fn hooks_are_tried_on_stand_ins() {
-    let workspace = Workspace::new("[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"block\" }\n[[hooks]]\nplugin = \"gate\"\n");
+    let workspace = Workspace::new(
+        "[plugins.gate]\nfile = \"GUESTS/permission-gate.wasm\"\nconfig = { default = \"block\" }\n[[hooks]]\nplugin = \"gate\"\n",
+    );
     let (code, report) = report(&workspace, &["--config", "toolgate.toml", &component("permission-gate")]);
     assert_eq!(code, 0, "{report:#}");
     assert_eq!(report["hookEvents"][0]["event"], "before-tool-call");

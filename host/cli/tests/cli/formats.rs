@@ -17,7 +17,10 @@ fn definitions_go_out_in_each_providers_form() {
     assert_eq!(tools("openai")[0]["strict"], false);
     assert_eq!(tools("openai-chat")[0]["function"]["name"], "calc");
     assert_eq!(tools("anthropic")[0]["input_schema"]["required"], json!(["expression"]));
-    assert_eq!(tools("google")[0]["functionDeclarations"][0]["parameters"]["properties"]["expression"]["type"], "STRING");
+    assert_eq!(
+        tools("google")[0]["functionDeclarations"][0]["parameters"]["properties"]["expression"]["type"],
+        "STRING"
+    );
     assert_eq!(tools("mcp")[0]["inputSchema"]["type"], "object");
 }
 
@@ -80,7 +83,10 @@ fn a_conversation_goes_on_in_the_providers_form() {
     assert_eq!(done.code, 1, "{}", done.err);
     let lines = done.lines();
     assert_eq!(lines.len(), 2, "{}", done.out);
-    assert_eq!(lines[0][0], json!({ "role": "tool", "tool_call_id": "call_a", "content": "{\"n\": 9007199254740993}" }));
+    assert_eq!(
+        lines[0][0],
+        json!({ "role": "tool", "tool_call_id": "call_a", "content": "{\"n\": 9007199254740993}" })
+    );
     assert!(lines[0][1]["content"].as_str().unwrap().contains("not a JSON document"), "{}", lines[0][1]);
     assert_eq!(lines[0][2], json!({ "role": "tool", "tool_call_id": "call_c", "content": "Tool gone not found" }));
     assert_eq!(lines[1], json!([]));
@@ -117,9 +123,14 @@ fn each_provider_is_answered() {
 
 #[test]
 fn a_message_of_another_provider_is_refused_with_what_was_expected() {
-    let done = Workspace::new(PLUGINS).run_with(&["run", "--format", "anthropic"], r#"{"role": "assistant", "tool_calls": []}"#);
+    let done = Workspace::new(PLUGINS)
+        .run_with(&["run", "--format", "anthropic"], r#"{"role": "assistant", "tool_calls": []}"#);
     assert_eq!(done.code, 2);
-    assert!(done.err.contains("message 1: not a message as anthropic writes it: it has no content. Expected"), "{}", done.err);
+    assert!(
+        done.err.contains("message 1: not a message as anthropic writes it: it has no content. Expected"),
+        "{}",
+        done.err
+    );
     let done = Workspace::new(PLUGINS).run(&["run", "--format", "openai", "--output", "text"]);
     assert_eq!(done.code, 2);
 }

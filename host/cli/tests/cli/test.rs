@@ -42,7 +42,10 @@ fn programs_read_json() {
     let report: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&report["passed"], &report["cases"][0]["passed"]), (&false.into(), &true.into()));
     let difference = &report["cases"][1]["differences"][0];
-    assert_eq!((&difference["part"], &difference["expected"], &difference["got"]), (&"text".into(), &"43".into(), &"42".into()));
+    assert_eq!(
+        (&difference["part"], &difference["expected"], &difference["got"]),
+        (&"text".into(), &"43".into(), &"42".into())
+    );
 }
 
 #[test]

@@ -79,7 +79,10 @@ pub(super) fn all_of(root: &Value, map: &Map<String, Value>, path: &str, notes: 
     while let Some(member) = members.pop() {
         taken += 1;
         let Some(member) = followed(root, &member).filter(|_| taken <= MOST_MEMBERS) else {
-            notes.changed(&join(path, "allOf"), "one of its schemas is left out: it can't be put together with the others");
+            notes.changed(
+                &join(path, "allOf"),
+                "one of its schemas is left out: it can't be put together with the others",
+            );
             continue;
         };
         for (key, value) in member {

@@ -16,8 +16,16 @@ const MOST_DEPTH: usize = 64;
 const MOST_VALUES: usize = 500;
 
 const KEPT: &[&str] = &[
-    "minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength", "pattern",
-    "minimum", "maximum", "propertyOrdering",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "propertyOrdering",
 ];
 
 pub(super) fn rewrite(schema: &Map<String, Value>, notes: &mut Notes) -> Map<String, Value> {
@@ -105,11 +113,14 @@ impl Writer<'_> {
         for (key, value) in map {
             let at = join(path, key);
             match key.as_str() {
-                "type" | "title" | "description" | "required" | "$schema" | "$comment" | "$id" | "$defs" | "definitions" => {}
+                "type" | "title" | "description" | "required" | "$schema" | "$comment" | "$id" | "$defs"
+                | "definitions" => {}
                 "properties" => {
                     let named = value.as_object().into_iter().flatten();
                     let named: Map<String, Value> = named
-                        .map(|(name, schema)| (name.clone(), Value::Object(self.node(schema, &join(&at, name), depth + 1))))
+                        .map(|(name, schema)| {
+                            (name.clone(), Value::Object(self.node(schema, &join(&at, name), depth + 1)))
+                        })
                         .collect();
                     written.insert("properties".into(), Value::Object(named));
                 }
@@ -133,7 +144,8 @@ impl Writer<'_> {
                 _ => self.notes.changed(&at, format!("removed: {WHO} does not have it")),
             }
         }
-        if let (Some(Value::Array(required)), Some(Value::Object(named))) = (map.get("required"), written.get("properties"))
+        if let (Some(Value::Array(required)), Some(Value::Object(named))) =
+            (map.get("required"), written.get("properties"))
         {
             // One that is not described is refused.
             let required: Vec<&Value> =
@@ -201,8 +213,11 @@ impl Writer<'_> {
         };
         let mut members = Vec::new();
         for kind in kinds.iter().filter_map(Value::as_str).filter(|kind| upper(kind).is_some()).take(6) {
-            let mut member: Map<String, Value> =
-                map.iter().filter(|(key, _)| only(kind, key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+            let mut member: Map<String, Value> = map
+                .iter()
+                .filter(|(key, _)| only(kind, key))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
             member.insert("type".into(), kind.into());
             members.push(self.node(&Value::Object(member), path, depth + 1));
         }
@@ -261,8 +276,7 @@ impl Writer<'_> {
             return nullable;
         }
         self.notes.changed(at, "named in the description instead: its values are not all strings");
-        let mut values: String =
-            others.iter().take(50).map(|choice| choice.to_string()).collect::<Vec<_>>().join(", ");
+        let mut values: String = others.iter().take(50).map(|choice| choice.to_string()).collect::<Vec<_>>().join(", ");
         if values.chars().count() > MOST_VALUES {
             values = values.chars().take(MOST_VALUES).chain(['…']).collect();
         }
@@ -284,7 +298,14 @@ impl Writer<'_> {
         nullable
     }
 
-    fn exclusive(&mut self, key: &str, value: &Value, map: &Map<String, Value>, written: &mut Map<String, Value>, at: &str) {
+    fn exclusive(
+        &mut self,
+        key: &str,
+        value: &Value,
+        map: &Map<String, Value>,
+        written: &mut Map<String, Value>,
+        at: &str,
+    ) {
         let (inclusive, step) = if key == "exclusiveMinimum" { ("minimum", 1) } else { ("maximum", -1) };
         if map.contains_key(inclusive) {
             self.notes.changed(at, format!("removed: {WHO} does not have it"));

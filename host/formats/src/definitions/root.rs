@@ -7,7 +7,15 @@ use crate::note::{Notes, join};
 
 /// Keywords whose value is a schema, an array of them, and a table of them.
 const ONE: &[&str] = &[
-    "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems",
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
     "unevaluatedProperties",
 ];
 const SEVERAL: &[&str] = &["anyOf", "oneOf", "allOf", "prefixItems"];
@@ -85,7 +93,8 @@ pub(super) fn flat(schema: &Value, who: &str, notes: &mut Notes) -> Option<Map<S
 
 /// Whether objects of this schema may have properties that it does not name.
 pub(super) fn is_open(map: &Map<String, Value>) -> bool {
-    map.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false)) || map.contains_key("patternProperties")
+    map.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false))
+        || map.contains_key("patternProperties")
 }
 
 /// Gives every array a schema of its items, which OpenAI asks for.

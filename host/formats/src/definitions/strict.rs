@@ -44,7 +44,14 @@ const COMMON: &[&str] = &["type", "description", "title", "enum", "const"];
 pub(super) const OPENAI: Rules = Rules {
     who: "OpenAI's strict mode",
     keywords: &[
-        "pattern", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems",
+        "pattern",
+        "multipleOf",
+        "maximum",
+        "exclusiveMaximum",
+        "minimum",
+        "exclusiveMinimum",
+        "minItems",
+        "maxItems",
     ],
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
     all_required: true,
@@ -113,7 +120,8 @@ pub(super) fn rewrite(
         }
         let path = reference.trim_start_matches('#').to_owned();
         let wrong = |why: &str| NotStrict { path: path.clone(), why: why.to_owned() };
-        let found = merge::resolve(&root, &reference).ok_or_else(|| wrong("it refers to a schema that is not there"))?;
+        let found =
+            merge::resolve(&root, &reference).ok_or_else(|| wrong("it refers to a schema that is not there"))?;
         let (table, name) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
         writer.inside.clone_from(&reference);
         writer.characters += name.len();
@@ -147,7 +155,13 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn node(&mut self, schema: &Value, path: &str, depth: usize, nesting: usize) -> Result<Map<String, Value>, NotStrict> {
+    fn node(
+        &mut self,
+        schema: &Value,
+        path: &str,
+        depth: usize,
+        nesting: usize,
+    ) -> Result<Map<String, Value>, NotStrict> {
         let not = |why: String| NotStrict { path: path.to_owned(), why };
         self.nodes += 1;
         if self.nodes > MOST_NODES || depth > MOST_DEPTH {

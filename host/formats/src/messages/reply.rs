@@ -13,12 +13,8 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 
 pub(super) fn reply(message: &Message, results: &[Arc<ToolResultMessage>]) -> (Option<Value>, Vec<String>) {
     let mut lost = Vec::new();
-    let answers: Vec<Value> = message
-        .ids
-        .iter()
-        .zip(results)
-        .map(|(id, result)| answer(message.format, id, result, &mut lost))
-        .collect();
+    let answers: Vec<Value> =
+        message.ids.iter().zip(results).map(|(id, result)| answer(message.format, id, result, &mut lost)).collect();
     let reply = match message.format {
         // Lists, also of nothing.
         Format::OpenAi | Format::OpenAiChat => Some(Value::Array(answers)),
@@ -89,9 +85,14 @@ fn answer(format: Format, id: &Id, message: &ToolResultMessage, lost: &mut Vec<S
 enum Part {
     Text(String),
     /// Base64.
-    Image { mime: String, data: String },
+    Image {
+        mime: String,
+        data: String,
+    },
     /// Base64.
-    Pdf { data: String },
+    Pdf {
+        data: String,
+    },
 }
 
 impl Part {

@@ -37,7 +37,9 @@ pub fn build(project: &Project, component: &Path) -> Result<(), Failure> {
         .arg("."))?;
     let module = std::fs::read(&core).map_err(|error| Failure::load(format!("{}: {error}", core.display())))?;
     let world = world(&module).ok_or_else(|| {
-        Failure::usage("the plugin exports neither tools nor hooks: call tools.Export or hooks.Export in an init function")
+        Failure::usage(
+            "the plugin exports neither tools nor hooks: call tools.Export or hooks.Export in an init function",
+        )
     })?;
     let made = componentize(module, world, scratch.path());
     let made = made.map_err(|error| Failure::load(format!("no component could be made of what Go built: {error}")))?;
@@ -93,7 +95,8 @@ mod tests {
     #[test]
     fn the_world_follows_from_the_exports() {
         let module = |names: &[&str]| names.concat().into_bytes();
-        let (tools, hooks) = ("x cabi_post_toolgate:plugin/tools@0.1.0#execute", "cabi_post_toolgate:plugin/hooks@0.1.0#x");
+        let (tools, hooks) =
+            ("x cabi_post_toolgate:plugin/tools@0.1.0#execute", "cabi_post_toolgate:plugin/hooks@0.1.0#x");
         assert_eq!(world(&module(&[tools])), Some("tool-plugin"));
         assert_eq!(world(&module(&[hooks, tools])), Some("plugin"));
         assert_eq!(world(&module(&[hooks])), Some("hook-plugin"));

@@ -50,7 +50,9 @@ fn own_environment(dir: &Path) -> Result<PathBuf, Failure> {
     run(command(&system, dir).args(["-m", "venv", "--clear"]).arg(&environment)).map_err(|_| {
         Failure::usage("no virtual environment could be made. On Debian and Ubuntu: apt install python3-venv")
     })?;
-    run(command(&python, dir).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&requirements))?;
+    run(command(&python, dir)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+        .arg(&requirements))?;
     std::fs::write(&done, "").map_err(|error| Failure::load(format!("{}: {error}", done.display())))?;
     Ok(python)
 }

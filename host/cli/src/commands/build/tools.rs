@@ -39,7 +39,11 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
     tracing::info!("running {shown}");
     let status = command.stdout(Stdio::from(std::io::stderr())).status();
     let status = status.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    if status.success() { Ok(()) } else { Err(Failure::load(format!("`{shown}` failed ({status}); it says why above"))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::load(format!("`{shown}` failed ({status}); it says why above")))
+    }
 }
 
 /// Runs it and gives what it printed on standard output.

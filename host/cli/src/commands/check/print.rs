@@ -28,7 +28,13 @@ pub fn print(report: &Report, out: &Out) {
     }
     if let Some(costs) = &report.costs {
         let (compile, instantiate) = (duration(costs.compile_ms), costs.instantiate_ms * 1_000.0);
-        row("costs", &format!("compiled or found in the cache in {compile}; an instance takes {instantiate:.0} µs and {}", bytes(costs.memory_bytes)));
+        row(
+            "costs",
+            &format!(
+                "compiled or found in the cache in {compile}; an instance takes {instantiate:.0} µs and {}",
+                bytes(costs.memory_bytes)
+            ),
+        );
     }
     for (at, hook) in report.hook_events.iter().enumerate() {
         let tools = hook.tools.as_ref().map_or("every tool".to_owned(), |tools| tools.join(", "));

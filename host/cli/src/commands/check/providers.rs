@@ -39,8 +39,11 @@ fn provider(format: Format, definition: &ToolDefinition, findings: &mut Findings
     if format.has_strict_mode() {
         let strictly = export(format, true, [definition]);
         seen.strict = Some(strictly.tools.first().is_some_and(|tool| tool["strict"] == true));
-        seen.strict_changes =
-            strictly.notes.into_iter().filter(|note| note.level != Level::Advice && !seen.changes.contains(note)).collect();
+        seen.strict_changes = strictly
+            .notes
+            .into_iter()
+            .filter(|note| note.level != Level::Advice && !seen.changes.contains(note))
+            .collect();
     }
     seen
 }

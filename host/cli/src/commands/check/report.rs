@@ -97,7 +97,8 @@ impl Report {
             instantiate_ms: ms(probe.instantiate),
             memory_bytes: probe.memory_bytes,
         });
-        let subscribed = |(event, tools): &(HookEvent, Option<Vec<String>>)| Subscribed { event: *event, tools: tools.clone() };
+        let subscribed =
+            |(event, tools): &(HookEvent, Option<Vec<String>>)| Subscribed { event: *event, tools: tools.clone() };
         self.hook_events = probe.subscriptions.iter().map(subscribed).collect();
     }
 

@@ -69,8 +69,14 @@ pub async fn call(host: &Host, tool: &RegisteredTool, findings: &mut Findings) -
     let batch = Batch::new(message).sink(end.clone()).active(ActiveTools::only([name]));
     let outcome = host.run(batch).await;
     let (duration_ms, metrics) = *end.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut trial =
-        Trial { arguments: Some(arguments), outcome: "ok", text: String::new(), denials: Vec::new(), duration_ms, metrics };
+    let mut trial = Trial {
+        arguments: Some(arguments),
+        outcome: "ok",
+        text: String::new(),
+        denials: Vec::new(),
+        duration_ms,
+        metrics,
+    };
     let Some(message) = outcome.messages.into_iter().next() else { return trial };
     let texts: Vec<&str> = message.result.content.iter().filter_map(Content::as_text).collect();
     trial.text = texts.join("\n").chars().take(MOST_TEXT).collect();
