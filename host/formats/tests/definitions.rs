@@ -327,6 +327,17 @@ fn google_wants_other_names_and_no_empty_objects() {
 }
 
 #[test]
+fn a_missing_description_is_advised_against_and_a_long_one_for_other_servers() {
+    let parameters = || Json::parse("{\"type\":\"object\"}").unwrap();
+    let silent = ToolDefinition::new("t", " ", parameters());
+    let notes = export(Format::Mcp, false, [&silent]).notes;
+    assert!(notes.len() == 1 && notes[0].level == Level::Advice, "{notes:?}");
+    let long = ToolDefinition::new("t", "d".repeat(1_025), parameters());
+    assert_eq!(export(Format::OpenAiChat, false, [&long]).notes.len(), 1);
+    assert_eq!(export(Format::OpenAi, false, [&long]).notes.len(), 0);
+}
+
+#[test]
 fn mcp_has_all_there_is() {
     let mut definition = tool(json!({ "properties": {} }));
     definition.label = Some("T".into());

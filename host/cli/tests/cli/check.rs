@@ -62,7 +62,6 @@ fn settings_of_toolgate_toml_are_used_and_problems_found() {
         r#"
 [[plugins.scripted.config.tools]]
 name = "2silent"
-description = ""
 parameters = { type = "object", required = ["n"], properties = { n = { type = "integer", minimum = 3 } } }
 [[plugins.scripted.config.tools]]
 name = "picky"
@@ -87,7 +86,6 @@ parameters = { type = "object", required = ["n"], properties = { n = { type = "s
         })
         .collect();
     for part in [
-        "problem 2silent it has no description",
         "problem 2silent google: Google refuses names that do not begin with a letter",
         "advice 2silent arguments without a description: n",
         "advice picky not tried: no valid arguments could be made up",
