@@ -50,6 +50,45 @@ pub enum Command {
     Inspect(Inspect),
     /// Compile all plugins into the cache
     Compile(Compile),
+    /// Begin a plugin: a project that builds, with the SDK of its language
+    New(New),
+    /// Build a plugin's project into a component
+    Build(Build),
+    /// Report what a component offers, wants, costs and does wrong, for its author
+    Check(Check),
+    /// Run the cases an author keeps beside a component
+    ///
+    /// `cases.json` holds calls and the results they are to have; see docs/authoring.md.
+    Test(Test),
+}
+
+/// Whose form of definitions and messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// OpenAI's Responses API
+    #[value(name = "openai")]
+    OpenAi,
+    /// OpenAI's Chat Completions API, and servers that speak it
+    #[value(name = "openai-chat")]
+    OpenAiChat,
+    /// Anthropic's Messages API
+    Anthropic,
+    /// Google's Gemini API
+    Google,
+    /// Model Context Protocol
+    Mcp,
+}
+
+impl From<Format> for toolgate_formats::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::OpenAi => Self::OpenAi,
+            Format::OpenAiChat => Self::OpenAiChat,
+            Format::Anthropic => Self::Anthropic,
+            Format::Google => Self::Google,
+            Format::Mcp => Self::Mcp,
+        }
+    }
 }
 
 const CALL_USAGE: &str = "toolgate call [OPTIONS] TOOL [JSON]
@@ -86,6 +125,10 @@ pub struct Run {
     /// [default: text on a terminal, json elsewhere]
     #[arg(long, value_enum)]
     pub output: Option<Output>,
+
+    /// Read messages as this provider's models write them, and write what goes back to the model, a line for each
+    #[arg(long, value_enum, value_name = "PROVIDER", conflicts_with = "output")]
+    pub format: Option<Format>,
 
     #[command(flatten)]
     pub approve: Approve,
@@ -148,9 +191,22 @@ pub struct Tools {
     #[arg(value_name = "FILE.wasm")]
     pub file: Option<PathBuf>,
 
-    /// `json` prints each tool's whole definition
+    /// `json` prints each tool's whole definition; with --format the definitions and what was changed in them
     #[arg(long, value_enum, default_value = "text")]
     pub output: Output,
+
+    /// The same as --output json
+    #[arg(long, conflicts_with = "output")]
+    pub json: bool,
+
+    /// Print the definitions as this provider accepts them, for the `tools` of a request; what had to be changed goes to
+    /// standard error
+    #[arg(long, value_enum, value_name = "PROVIDER")]
+    pub format: Option<Format>,
+
+    /// Ask for the provider's strict mode, for the tools that can have it
+    #[arg(long, requires = "format")]
+    pub strict: bool,
 }
 
 #[derive(clap::Args)]
@@ -168,4 +224,86 @@ pub struct Compile {
     /// How to print what was compiled
     #[arg(long, value_enum, default_value = "text")]
     pub output: Output,
+}
+
+/// A language with an SDK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Rust
+    #[value(alias = "rs")]
+    Rust,
+    /// JavaScript or TypeScript
+    #[value(name = "js", aliases = ["javascript", "ts", "typescript"])]
+    Js,
+    /// Go
+    #[value(alias = "golang")]
+    Go,
+    /// Python
+    #[value(alias = "py")]
+    Python,
+}
+
+#[derive(clap::Args)]
+pub struct New {
+    /// The language
+    #[arg(value_enum)]
+    pub language: Language,
+
+    /// The plugin's name and the folder that is made: a-z, 0-9 and -, beginning with a letter
+    pub name: String,
+
+    /// A policy hook instead of a tool
+    #[arg(long)]
+    pub hook: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Build {
+    /// The project
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+}
+
+const CHECK_EXIT: &str = "Exit codes:
+  0    nothing is wrong
+  1    there are problems
+  2    wrong arguments or toolgate.toml
+  3    the component could not be loaded";
+
+#[derive(clap::Args)]
+#[command(after_help = CHECK_EXIT)]
+pub struct Check {
+    /// The component. With --config it is loaded with the settings and limits that toolgate.toml has for this file, else
+    /// with the defaults; the trial calls get no grants in either case
+    pub file: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Only look: call no tool
+    #[arg(long)]
+    pub no_calls: bool,
+}
+
+const TEST_EXIT: &str = "Exit codes:
+  0    every case passed
+  1    a case failed
+  2    wrong arguments, cases or settings
+  3    the component could not be loaded";
+
+#[derive(clap::Args)]
+#[command(after_help = TEST_EXIT)]
+pub struct Test {
+    /// A project's folder, a component or a file of cases; what is not named is looked for beside it
+    #[arg(default_value = ".")]
+    pub path: PathBuf,
+
+    /// The cases [default: cases.json beside the component]
+    #[arg(long, value_name = "FILE")]
+    pub cases: Option<PathBuf>,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use toolgate::model::AssistantMessage;
+use toolgate_formats::{Format, Message};
 
 use crate::exit::Failure;
 use crate::terminal;
@@ -16,11 +17,26 @@ use crate::terminal;
 /// Largest message: 64 MiB, sixteen calls with the largest arguments that are accepted by default.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
+/// A message, and how its provider is answered where it came in one's form.
+pub struct Incoming {
+    pub message: AssistantMessage,
+    pub provider: Option<Message>,
+}
+
 /// A message, or why there are no more.
-pub type Next = Result<AssistantMessage, Failure>;
+pub type Next = Result<Incoming, Failure>;
+
+fn parse(format: Option<Format>, text: &str) -> Result<Incoming, String> {
+    let Some(format) = format else {
+        let message = AssistantMessage::parse(text).map_err(|error| error.to_string())?;
+        return Ok(Incoming { message, provider: None });
+    };
+    let provider = Message::read(format, text).map_err(|error| error.to_string())?;
+    Ok(Incoming { message: provider.assistant.clone(), provider: Some(provider) })
+}
 
 /// Opens and reads the messages, on a thread that reads ahead by one. Opening waits too, where the file is a FIFO.
-pub fn messages(file: &Path) -> mpsc::Receiver<Next> {
+pub fn messages(file: &Path, format: Option<Format>) -> mpsc::Receiver<Next> {
     let (sender, receiver) = mpsc::channel(1);
     let file = file.to_owned();
     let is_stdin = file == Path::new("-");
@@ -42,19 +58,19 @@ pub fn messages(file: &Path) -> mpsc::Receiver<Next> {
                 }
             }
         };
-        read(BufReader::new(reader), &name, |next| sender.blocking_send(next).is_ok());
+        read(BufReader::new(reader), &name, format, |next| sender.blocking_send(next).is_ok());
     });
     receiver
 }
 
-fn read(reader: impl Read, name: &str, mut give: impl FnMut(Next) -> bool) {
+fn read(reader: impl Read, name: &str, format: Option<Format>, mut give: impl FnMut(Next) -> bool) {
     let left = Rc::new(Cell::new(MAX_MESSAGE_BYTES));
     let reader = Bounded { reader, left: left.clone() };
     let documents = serde_json::Deserializer::from_reader(reader).into_iter::<Box<RawValue>>();
     for (at, document) in documents.enumerate() {
         left.set(MAX_MESSAGE_BYTES);
         let next = match document {
-            Ok(document) => AssistantMessage::parse(document.get())
+            Ok(document) => parse(format, document.get())
                 .map_err(|error| Failure::usage(format!("{name}, message {}: {error}", at + 1))),
             Err(error) => Err(Failure::usage(format!("{name}, message {}: not a JSON document: {error}", at + 1))),
         };
@@ -111,9 +127,9 @@ mod tests {
 
     fn names(text: &str) -> (Vec<String>, bool) {
         let (mut names, mut failed) = (Vec::new(), false);
-        read(text.as_bytes(), "x", |next| {
+        read(text.as_bytes(), "x", None, |next| {
             match next {
-                Ok(message) => names.extend(message.calls.iter().map(|call| call.name.to_string())),
+                Ok(next) => names.extend(next.message.calls.iter().map(|call| call.name.to_string())),
                 Err(_) => failed = true,
             }
             true
@@ -131,7 +147,7 @@ mod tests {
     fn a_message_that_does_not_end_is_refused() {
         let endless = std::io::repeat(b'[');
         let mut failed = None;
-        read(BufReader::new(endless), "x", |next| {
+        read(BufReader::new(endless), "x", None, |next| {
             failed = next.err().map(|failure| format!("{failure:?}"));
             false
         });

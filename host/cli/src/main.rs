@@ -5,10 +5,12 @@ mod approve;
 mod args;
 mod cancel;
 mod commands;
+mod embedded;
 mod exit;
 mod input;
 mod logging;
 mod output;
+mod project;
 mod record;
 mod setup;
 mod terminal;
@@ -35,6 +37,10 @@ fn run() -> Exit {
         Command::Tools(tools) => commands::tools::run(&args.shared, &tools),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Compile(compile) => commands::compile::run(&args.shared, &compile),
+        Command::New(new) => commands::new::run(&new),
+        Command::Build(build) => commands::build::run(&build),
+        Command::Check(check) => commands::check::run(&args.shared, &check),
+        Command::Test(test) => commands::test::run(&args.shared, &test),
     });
     outcome.unwrap_or_else(|failure: Failure| failure.report())
 }

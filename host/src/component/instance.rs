@@ -203,6 +203,11 @@ impl Entry {
         Ok((&mut self.store, instance))
     }
 
+    /// The most memory and table bytes held at once so far.
+    pub fn peak_memory(&self) -> usize {
+        self.store.data().limiter.peak
+    }
+
     /// Notes what the entry cost, once.
     fn note_cost(&mut self) {
         if std::mem::replace(&mut self.is_noted, true) {

@@ -206,6 +206,12 @@ impl Loader {
         self
     }
 
+    /// The same that waits for the code.
+    pub(super) fn at_once(mut self) -> Self {
+        self.is_eager = false;
+        self
+    }
+
     /// Hands on what guests log while they are read.
     pub fn with_logs(mut self, logs: Arc<dyn LogSink>) -> Self {
         self.logs = logs;
@@ -275,7 +281,7 @@ impl Loader {
         Some((info, known, code))
     }
 
-    async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
+    pub(super) async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
         let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
         let work = move || {
             let found = look(&spec.source, engine.0.cache.as_ref())?;

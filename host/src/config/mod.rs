@@ -201,6 +201,11 @@ impl Config {
         Self { file: file.to_owned(), plugins: vec![plugin], ..Self::default() }
     }
 
+    /// Checks a text as if it stood in `file`: relative paths are relative to its folder, and problems name it.
+    pub fn of_text(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        Self::parse(file, text, &|name| std::env::var_os(name))
+    }
+
     /// Checks a text as if it stood in `file`, with some environment.
     fn parse(file: &Path, text: &str, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
         let source = read::Source::new(text);

@@ -25,6 +25,20 @@ impl ToolCall {
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Json) -> Self {
         Self { id: id.into(), name: name.into(), arguments, unreadable: None }
     }
+
+    /// A call whose arguments are JSON text that a model wrote. Where it is none, that is this call's error: it ends as
+    /// `invalid-arguments`, and says why.
+    pub fn written(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: &str) -> Self {
+        // What is small is read at once, in one pass over the text; what is large only for a tool that takes so much.
+        let read = if arguments.len() <= MAX_READ_AT_ONCE { Json::parse(arguments) } else { Json::verify(arguments) };
+        match read {
+            Ok(arguments) => Self::new(id, name, arguments),
+            Err(error) => Self {
+                unreadable: Some(error.to_string().into()),
+                ..Self::new(id, name, Json::from_value(arguments.into()))
+            },
+        }
+    }
 }
 
 /// Why the model stopped writing. It decides whether calls run at all: see [`StopReason::Length`].
@@ -114,15 +128,7 @@ impl WirePart<'_> {
         let Some(text) = self.arguments.map(RawValue::get) else {
             return Ok(ToolCall::new(id, name, Json::empty_object()));
         };
-        // What is small is read at once, in one pass over the text; what is large only for a tool that takes so much.
-        let read = if text.len() <= MAX_READ_AT_ONCE { Json::parse(text) } else { Json::verify(text) };
-        Ok(match read {
-            Ok(arguments) => ToolCall::new(id, name, arguments),
-            Err(error) => ToolCall {
-                unreadable: Some(error.to_string().into()),
-                ..ToolCall::new(id, name, Json::from_value(text.into()))
-            },
-        })
+        Ok(ToolCall::written(id, name, text))
     }
 }
 

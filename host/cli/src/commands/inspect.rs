@@ -19,6 +19,12 @@ const WANTS: &[(&str, &str)] = &[
     ("toolgate:plugin/state", "state between calls: bounded by limits.state-keys and limits.state-bytes"),
 ];
 
+/// What a component may want of those who run it.
+pub fn wants(info: &ComponentInfo) -> Vec<&'static str> {
+    let imports = |prefix: &str| info.imports.iter().any(|import| import.starts_with(prefix));
+    WANTS.iter().filter(|(prefix, _)| imports(prefix)).map(|(_, what)| *what).collect()
+}
+
 pub fn run(args: &Inspect) -> Result<Exit, Failure> {
     let name = args.file.display();
     let content = read_component(&args.file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
@@ -47,10 +53,7 @@ fn print(info: &ComponentInfo, out: &Out) {
     let offers = [(info.tools, "tools"), (info.hooks, "hooks: run only where [[hooks]] names the plugin")];
     line("offers", &offers.iter().filter(|(has, _)| *has).map(|(_, what)| (*what).to_owned()).collect::<Vec<_>>());
     line("memory", &[format!("at least {}", bytes(info.minimum_memory_bytes))]);
-    let imports = |prefix: &str| info.imports.iter().any(|import| import.starts_with(prefix));
-    let wants: Vec<String> =
-        WANTS.iter().filter(|(prefix, _)| imports(prefix)).map(|(_, what)| (*what).to_owned()).collect();
-    line("may want", &wants);
+    line("may want", &wants(info).into_iter().map(str::to_owned).collect::<Vec<_>>());
     line("exports", &info.exports);
     line("imports", &info.imports);
     let made: Vec<String> =

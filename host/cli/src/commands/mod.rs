@@ -1,7 +1,11 @@
 //! One file per command.
 
+pub mod build;
 pub mod call;
+pub mod check;
 pub mod compile;
 pub mod inspect;
+pub mod new;
 pub mod run;
+pub mod test;
 pub mod tools;

@@ -8,8 +8,10 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use toolgate::Host;
 use toolgate::config::Config;
+use toolgate::model::ToolResultMessage;
 use toolgate::pipeline::{Batch, DEFAULT_CONVERSATION, EventSink};
 use toolgate::registry::ActiveTools;
+use toolgate_formats::Message;
 
 use crate::approve::CommandLine;
 use crate::args::{Output, Run, Shared};
@@ -70,20 +72,23 @@ async fn all_turns(
     out: &Out,
 ) -> Result<Exit, Failure> {
     let cancel = &signals.token;
-    let mut messages = input::messages(&args.file);
+    let mut messages = input::messages(&args.file, args.format.map(Into::into));
     let mut records = Records::open(&args.record)?;
-    let watcher = Watcher::new(args.output, screen, out.clone(), cancel.clone());
+    let watcher = Watcher::new(args, screen, out.clone(), cancel.clone());
     let mut active = ActiveTools::initial();
     let mut exit = Exit::Ok;
     let mut turn = 0;
     while let Some(message) = next(&mut messages, cancel).await {
-        let message = message?;
+        let input::Incoming { message, provider } = message?;
         turn += 1;
         let started = Instant::now();
         watcher.begin(turn);
         let name: Arc<str> = turn.to_string().into();
         let mut batch = Batch::new(message.clone()).turn(name.clone()).cancel(cancel.clone());
-        batch = batch.active(active.clone()).sink(watcher.sink());
+        batch = batch.active(active.clone());
+        if let Some(sink) = watcher.sink() {
+            batch = batch.sink(sink);
+        }
         batch.trace_parent = setup::trace_parent();
         let mut recording = None;
         if let Some(records) = &mut records {
@@ -99,6 +104,9 @@ async fn all_turns(
             }
         }
         watcher.end(turn, started, outcome.terminate);
+        if let Some(provider) = provider {
+            answer(&provider, &outcome.messages, &out)?;
+        }
         if let (Some(records), Some(sink)) = (&records, recording) {
             records.check(turn, &sink)?;
         }
@@ -130,8 +138,19 @@ async fn next(
     }
 }
 
+/// Writes what goes back to a provider's model, or null where nothing does: whoever reads waits for a line.
+fn answer(provider: &Message, results: &[Arc<ToolResultMessage>], out: &Out) -> Result<(), Failure> {
+    let (reply, lost) = provider.reply(results);
+    for lost in lost {
+        tracing::warn!("{lost}");
+    }
+    out.json(&reply).map_err(Failure::load)
+}
+
 /// Either form of output.
 enum Watcher {
+    /// The answers alone go out.
+    Silent,
     People(Arc<Watch>),
     Programs(Arc<JsonLines>),
 }
@@ -145,9 +164,12 @@ struct TurnEnd {
 }
 
 impl Watcher {
-    fn new(output: Option<Output>, screen: Screen, out: Out, cancel: CancellationToken) -> Self {
+    fn new(args: &Run, screen: Screen, out: Out, cancel: CancellationToken) -> Self {
+        if args.format.is_some() {
+            return Self::Silent;
+        }
         let terminal = std::io::stdout().is_terminal();
-        let output = output.unwrap_or(if terminal { Output::Text } else { Output::Json });
+        let output = args.output.unwrap_or(if terminal { Output::Text } else { Output::Json });
         match output {
             Output::Json => Self::Programs(Arc::new(JsonLines::new(out, cancel))),
             Output::Text => {
@@ -157,10 +179,11 @@ impl Watcher {
         }
     }
 
-    fn sink(&self) -> Arc<dyn EventSink> {
+    fn sink(&self) -> Option<Arc<dyn EventSink>> {
         match self {
-            Self::People(watch) => watch.clone(),
-            Self::Programs(lines) => lines.clone(),
+            Self::Silent => None,
+            Self::People(watch) => Some(watch.clone()),
+            Self::Programs(lines) => Some(lines.clone()),
         }
     }
 
@@ -179,6 +202,7 @@ impl Watcher {
 
     fn end(&self, turn: usize, started: Instant, terminate: bool) {
         match self {
+            Self::Silent => {}
             Self::People(watch) => watch.summary(started, terminate),
             Self::Programs(lines) => {
                 // It serializes: two plain fields.

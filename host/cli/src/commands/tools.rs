@@ -1,9 +1,12 @@
 //! `toolgate tools`: what there is to call.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 
 use serde::Serialize;
 use toolgate::model::{ExecutionMode, ToolDefinition};
+use toolgate::registry::Snapshot;
+use toolgate_formats::{Format, Level};
 
 use crate::args::{Output, Shared, Tools};
 use crate::exit::{Exit, Failure};
@@ -28,7 +31,14 @@ pub fn run(shared: &Shared, args: &Tools) -> Result<Exit, Failure> {
     let (out, writer) = output::open();
     let host = runtime.block_on(setup::host(&config, None))?;
     let tools = host.tools();
-    match args.output {
+    if let Some(format) = args.format {
+        let complete = export(format.into(), args, &tools, &out)?;
+        drop(out);
+        runtime.shutdown_background();
+        writer.finish();
+        return Ok(if complete { Exit::Ok } else { Exit::CallFailed });
+    }
+    match if args.json { Output::Json } else { args.output } {
         Output::Json => {
             for tool in tools.tools() {
                 let (plugin, active) = (tool.plugin(), tool.is_initially_active());
@@ -68,6 +78,26 @@ pub fn run(shared: &Shared, args: &Tools) -> Result<Exit, Failure> {
     runtime.shutdown_background();
     writer.finish()?;
     Ok(Exit::Ok)
+}
+
+/// Definitions in a provider's form. Whether all of them could be put into it.
+fn export(format: Format, args: &Tools, tools: &Snapshot, out: &Out) -> Result<bool, Failure> {
+    if args.strict && !format.has_strict_mode() {
+        return Err(Failure::usage(format!("--strict: {} has no strict mode", format.as_str())));
+    }
+    let export = toolgate_formats::export(format, args.strict, tools.tools().map(|tool| tool.definition()));
+    if args.json || args.output == Output::Json {
+        let document = serde_json::json!({ "tools": export.document(), "changes": export.notes });
+        out.json(&document).map_err(Failure::load)?;
+    } else {
+        print(out, &serde_json::to_string_pretty(&export.document()).map_err(Failure::load)?);
+        for note in &export.notes {
+            let level = if note.level == Level::Refused { "left out" } else { "note" };
+            // A closed standard error leaves nobody to tell.
+            let _ = writeln!(std::io::stderr().lock(), "{level}: {}", clean_line(&note.to_string()));
+        }
+    }
+    Ok(export.is_complete())
 }
 
 fn print(out: &Out, line: &str) {

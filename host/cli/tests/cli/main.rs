@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod call;
+mod check;
 mod failures;
+mod formats;
 mod information;
 mod journal;
 mod memory;
+mod project;
 mod run;
 #[cfg(unix)]
 mod streams;
@@ -14,3 +17,4 @@ mod support;
 mod telemetry;
 #[cfg(unix)]
 mod terminal;
+mod test;

@@ -27,7 +27,7 @@ fn guests() -> &'static Path {
     GUESTS.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
         if std::env::var_os("TOOLGATE_GUESTS_BUILT").is_none() {
-            let needed = ["calc", "misbehave", "scripted-tool", "permission-gate"];
+            let needed = ["calc", "fs", "misbehave", "scripted-tool", "permission-gate"];
             let built = Command::new(root.join("scripts/build-guests.sh")).args(needed).status().unwrap();
             assert!(built.success(), "scripts/build-guests.sh failed");
         }
