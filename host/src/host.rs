@@ -10,7 +10,7 @@ use crate::model::ExecutionMode;
 use crate::pipeline::batch::{self, Run, Settings};
 use crate::pipeline::keys::Keys;
 use crate::pipeline::sinks::Sinks;
-use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs};
+use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs, Watcher};
 use crate::registry::{Plugin, Registry, RegistryError, Snapshot};
 use crate::state::StateStore;
 
@@ -74,6 +74,11 @@ impl Host {
         self.0.registry.snapshot()
     }
 
+    /// Where plugins' log lines go, for a batch's own log sink to pass them on to.
+    pub fn logs(&self) -> Arc<dyn LogSink> {
+        self.0.settings.logs.clone()
+    }
+
     /// What plugins keep between calls; the embedder ends turns and conversations here.
     pub fn state(&self) -> &StateStore {
         &self.0.state
@@ -86,7 +91,7 @@ impl Host {
     ///
     /// Outside a tokio runtime with time enabled.
     pub async fn run(&self, batch: Batch) -> BatchOutcome {
-        let Batch { message, turn, conversation, cancel, sinks, mode, active, earlier } = batch;
+        let Batch { message, turn, conversation, cancel, mut sinks, mode, active, earlier, approver, logs, tag } = batch;
         let host = &*self.0;
         let conversation = conversation.unwrap_or_else(|| DEFAULT_CONVERSATION.into());
         let mut own_turn = None;
@@ -102,14 +107,25 @@ impl Host {
             turn,
             conversation,
             message: message.raw.clone(),
+            tag,
         };
+        let info = Arc::new(info);
+        for watcher in &host.settings.watchers {
+            let watch = || watcher.watch(&info, &message.calls);
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(watch)) {
+                Ok(sink) => sinks.push(sink),
+                Err(_) => tracing::error!("a watcher panicked; it does not see this batch"),
+            }
+        }
         let run = Run {
             registry: host.registry.snapshot(),
             active,
             earlier,
             sinks: Arc::new(Sinks::new(sinks, host.settings.sink_timeout)),
+            approver: approver.or_else(|| host.settings.approver.clone()),
+            logs: logs.unwrap_or_else(|| host.settings.logs.clone()),
             cancel,
-            info: Arc::new(info),
+            info,
             keys: host.keys.clone(),
             state: host.state.clone(),
             settings: host.settings.clone(),
@@ -156,6 +172,7 @@ impl Default for HostBuilder {
             key_timeout: Duration::from_secs(300),
             approver: None,
             logs: Arc::new(TracingLogs),
+            watchers: Vec::new(),
         };
         Self { settings, hook_order: Vec::new(), state: Arc::default() }
     }
@@ -203,6 +220,12 @@ impl HostBuilder {
     /// Where plugins' log lines go. Default: `tracing`.
     pub fn logs(mut self, logs: Arc<dyn LogSink>) -> Self {
         self.settings.logs = logs;
+        self
+    }
+
+    /// Adds somebody who watches every batch, whoever runs it.
+    pub fn watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
+        self.settings.watchers.push(watcher);
         self
     }
 

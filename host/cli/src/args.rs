@@ -50,7 +50,23 @@ pub enum Command {
     Inspect(Inspect),
     /// Compile all plugins into the cache
     Compile(Compile),
+    /// Serve the tools to another program
+    #[command(subcommand)]
+    Serve(Serve),
 }
+
+#[derive(Subcommand)]
+pub enum Serve {
+    /// The whole pipeline, as JSON lines on standard input and output
+    ///
+    /// For hosts in other languages: batches with their events and messages, cancellation, approvals, and the host's own
+    /// tools and hooks inside the pipeline. The protocol is described in docs/jsonl.md. Ends with its input, when all
+    /// batches are over; SIGTERM and Ctrl-C cancel them first.
+    Jsonl(Jsonl),
+}
+
+#[derive(clap::Args)]
+pub struct Jsonl {}
 
 const CALL_USAGE: &str = "toolgate call [OPTIONS] TOOL [JSON]
        toolgate call [OPTIONS] FILE.wasm TOOL [JSON]";

@@ -54,7 +54,7 @@ impl Call {
             run.info.clone(),
             run.cancel.clone(),
             run.state.clone(),
-            run.settings.logs.clone(),
+            run.logs.clone(),
         );
         Self { cx, lookup, started }
     }

@@ -10,8 +10,8 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::EventSink;
 use super::guard::{Panicked, guarded};
+use super::{EventSink, Step};
 use crate::model::Event;
 
 /// The sinks of one batch.
@@ -24,7 +24,7 @@ pub(crate) struct Sinks {
 #[derive(Clone, Copy)]
 enum Word<'a> {
     Event(&'a Event),
-    Executing(u32),
+    Step(u32, &'a Step),
 }
 
 struct Watched {
@@ -66,9 +66,9 @@ impl Sinks {
         self.tell(Word::Event(event)).await;
     }
 
-    /// Says that a call is about to execute.
-    pub(crate) async fn executing(&self, position: u32) {
-        self.tell(Word::Executing(position)).await;
+    /// Says how far a call is.
+    pub(crate) async fn step(&self, position: u32, step: Step) {
+        self.tell(Word::Step(position, &step)).await;
     }
 
     async fn tell(&self, word: Word<'_>) {
@@ -106,7 +106,7 @@ impl Watched {
         let mut delivery = std::pin::pin!(guarded(|| async {
             match word {
                 Word::Event(event) => self.sink.event(event).await,
-                Word::Executing(position) => self.sink.executing(position).await,
+                Word::Step(position, step) => self.sink.step(position, step).await,
             }
         }));
         let holding = Holding::begin(&self.held);

@@ -1,0 +1,27 @@
+//! `toolgate serve jsonl`: one client, on standard input and output.
+
+use toolgate_jsonl::Settings;
+
+use crate::args::{Jsonl, Shared};
+use crate::exit::{Exit, Failure};
+use crate::{cancel, setup};
+
+pub fn run(shared: &Shared, _args: &Jsonl) -> Result<Exit, Failure> {
+    let config = setup::config(shared)?;
+    let runtime = setup::runtime()?;
+    let served = runtime.block_on(async {
+        let stop = cancel::on_stop();
+        let host = tokio::select! {
+            biased;
+            () = stop.token.cancelled() => return Ok(stop.exit()),
+            host = setup::host(&config, None) => host?,
+        };
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let served = toolgate_jsonl::serve(host, Settings::default(), input, output, stop.token.clone()).await;
+        served.map_err(|error| Failure::load(format!("standard input or output: {error}")))?;
+        Ok(stop.exit())
+    });
+    // A thread of the pool may still wait for a line.
+    runtime.shutdown_background();
+    served
+}
