@@ -1,0 +1,139 @@
+/**
+ * A client of `toolgate serve jsonl` for Node.js, without dependencies; copy it into your project.
+ *
+ *     const toolgate = await Toolgate.start(["toolgate", "serve", "jsonl"], { approve: askTheUser });
+ *     const { messages } = await toolgate.run(assistantMessage, { onEvent: console.log });
+ *     await toolgate.close();
+ *
+ * Methods and parameters are those of docs/jsonl.md, which says what they mean.
+ */
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+const PROTOCOL = 1;
+/** A request was refused, or the process is gone. */
+export class ToolgateError extends Error {
+    code;
+    data;
+    constructor(message, code, data) {
+        super(message);
+        this.code = code;
+        this.data = data;
+    }
+}
+export class Toolgate {
+    process;
+    options;
+    #next = 1;
+    #waiting = new Map();
+    #watching = new Map();
+    #answering = new Map();
+    #ended;
+    /** What the server said of itself. */
+    server = {};
+    constructor(process, options) {
+        this.process = process;
+        this.options = options;
+        const lines = createInterface({ input: process.stdout, crlfDelay: Infinity });
+        lines.on("line", (line) => this.#take(JSON.parse(line)));
+        // A broken pipe shows itself by the end of the process.
+        process.stdin.on("error", () => { });
+        this.#ended = new Promise((resolve) => {
+            const over = (why) => {
+                for (const { reject } of this.#waiting.values())
+                    reject(new ToolgateError(why));
+                for (const answering of this.#answering.values())
+                    answering.abort();
+                resolve();
+            };
+            process.on("error", (error) => over(`toolgate could not be started: ${error.message}`));
+            process.on("close", (code, signal) => over(`toolgate has ended (${signal ?? code})`));
+        });
+    }
+    static async start(command, options = {}) {
+        const [file, ...args] = command;
+        const { cwd, env } = options;
+        const child = spawn(file, args, { stdio: ["pipe", "pipe", "inherit"], cwd, env });
+        const toolgate = new Toolgate(child, options);
+        const { approve, onLog, onToolsChanged, steps } = options;
+        const capabilities = { approve: !!approve, logs: !!onLog, toolsChanged: !!onToolsChanged, steps: !!steps };
+        toolgate.server = await toolgate.request("hello", { protocol: PROTOCOL, capabilities });
+        return toolgate;
+    }
+    request(method, params = {}, id = this.#next++) {
+        return new Promise((resolve, reject) => {
+            if (this.process.exitCode !== null)
+                return reject(new ToolgateError("toolgate has ended"));
+            this.#waiting.set(id, { resolve, reject });
+            this.#send({ id, method, params });
+        });
+    }
+    /** Runs the calls of an assistant message. */
+    async run(message, { onEvent, signal, ...options } = {}) {
+        const id = this.#next++;
+        const cancel = () => this.#send({ method: "cancel", params: { batch: id } });
+        if (onEvent)
+            this.#watching.set(id, onEvent);
+        const running = this.request("run", { message, ...options }, id);
+        signal?.addEventListener("abort", cancel);
+        if (signal?.aborted)
+            cancel();
+        try {
+            return await running;
+        }
+        finally {
+            signal?.removeEventListener("abort", cancel);
+            this.#watching.delete(id);
+        }
+    }
+    async tools() {
+        return (await this.request("tools")).tools;
+    }
+    /** Ends the input; resolves when the process has ended, which it does when its batches are over. */
+    close() {
+        this.process.stdin.end();
+        return this.#ended;
+    }
+    #send(message) {
+        if (this.process.stdin.writable)
+            this.process.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    }
+    #take({ id, method, params, result, error }) {
+        if (method === undefined) {
+            const waiting = this.#waiting.get(id);
+            this.#waiting.delete(id);
+            if (error)
+                waiting?.reject(new ToolgateError(error.message, error.code, error.data));
+            else
+                waiting?.resolve(result);
+        }
+        else if (id !== undefined)
+            void this.#answer(id, method, params);
+        else if (method === "cancelled")
+            this.#answering.get(params.request)?.abort();
+        else if (method === "event" || method === "step")
+            this.#watching.get(params.batch)?.(params);
+        else if (method === "log")
+            this.options.onLog?.(params);
+        else if (method === "tools_changed")
+            this.options.onToolsChanged?.();
+    }
+    async #answer(id, method, params) {
+        const { approve, beforeToolCall, afterToolCall, execute } = this.options;
+        const handlers = { approve, before_tool_call: beforeToolCall, after_tool_call: afterToolCall, execute };
+        const answering = new AbortController();
+        const update = (partialResult) => this.#send({ method: "update", params: { request: id, partialResult } });
+        this.#answering.set(id, answering);
+        try {
+            const handler = handlers[method];
+            if (!handler)
+                throw new Error(`this client does not answer ${method}`);
+            this.#send({ id, result: await handler(params, answering.signal, update) });
+        }
+        catch (error) {
+            this.#send({ id, error: { code: -32000, message: error instanceof Error ? error.message : String(error) } });
+        }
+        finally {
+            this.#answering.delete(id);
+        }
+    }
+}
