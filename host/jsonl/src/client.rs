@@ -1,6 +1,7 @@
 //! What the client does within the pipeline: its approver, its hooks, its tools.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -18,7 +19,8 @@ use crate::wire::{About, After, Approve, Approved, Decided, Id, Offer, Overridde
 
 /// What a client offers, as a plugin of the host.
 pub(crate) fn plugin(offer: Offer, connection: &Arc<Connection>) -> Plugin {
-    let Offer { name, tools, hooks, on_error } = offer;
+    let Offer { name, tools, hooks, on_error, hook_timeout_ms } = offer;
+    let timeout = hook_timeout_ms.map_or(connection.settings.hook_timeout, Duration::from_millis);
     let mut plugin = Plugin::native(name);
     for definition in tools {
         // What it prepares, it prepares before it is asked.
@@ -26,7 +28,7 @@ pub(crate) fn plugin(offer: Offer, connection: &Arc<Connection>) -> Plugin {
         plugin = plugin.tool(ClientTool { definition, connection: Arc::downgrade(connection) });
     }
     if !hooks.is_empty() {
-        plugin = plugin.hook(ClientHook { hooks, connection: Arc::downgrade(connection) }).on_error(on_error);
+        plugin = plugin.hook(ClientHook { hooks, timeout, connection: Arc::downgrade(connection) }).on_error(on_error);
     }
     plugin
 }
@@ -59,6 +61,7 @@ impl Approver for ClientApprover {
 /// A hook that runs in the client.
 struct ClientHook {
     hooks: Vec<HookEvent>,
+    timeout: Duration,
     connection: Weak<Connection>,
 }
 
@@ -75,12 +78,11 @@ impl ClientHook {
 /// Waits for a hook's answer as long as it may take. A cancellation is told to the client, and the pipeline's grace period
 /// ends the wait.
 async fn decide<T: DeserializeOwned>(
-    connection: &Connection,
+    timeout: Duration,
     cancel: &CancellationToken,
     asked: Result<Asking, NoAnswer>,
 ) -> Result<T, HookError> {
     let failed = |cause, message: String| HookError::Failed { cause, message };
-    let timeout = connection.settings.hook_timeout;
     let answer = async {
         let mut asking = asked?;
         loop {
@@ -109,7 +111,7 @@ impl Hook for ClientHook {
         let Some((connection, batch)) = self.batch(&cx.batch) else { return Ok(Decision::Allow) };
         let about = About { batch: &batch, position: cx.position, tool_call: (&cx.call).into(), arguments };
         let asked = connection.ask("before_tool_call", about).await;
-        let decided: Decided = decide(&connection, &cx.cancel, asked).await?;
+        let decided: Decided = decide(self.timeout, &cx.cancel, asked).await?;
         decided.decision().map_err(|why| HookError::Failed { cause: ErrorKind::ToolFailed, message: why.into() })
     }
 
@@ -124,7 +126,7 @@ impl Hook for ClientHook {
         let Some((connection, batch)) = self.batch(&cx.batch) else { return Ok(None) };
         let about = About { batch: &batch, position: cx.position, tool_call: (&cx.call).into(), arguments };
         let asked = connection.ask("after_tool_call", After { about, result, is_error, error }).await;
-        let overridden: Overridden = decide(&connection, &cx.cancel, asked).await?;
+        let overridden: Overridden = decide(self.timeout, &cx.cancel, asked).await?;
         Ok(Some(overridden.into()).filter(|change| *change != Override::default()))
     }
 }

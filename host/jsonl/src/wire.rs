@@ -296,6 +296,7 @@ pub(crate) struct Offer {
     pub hooks: Vec<HookEvent>,
     #[serde(default)]
     pub on_error: OnError,
+    pub hook_timeout_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]

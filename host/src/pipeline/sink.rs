@@ -22,6 +22,7 @@ pub enum Step {
         /// The hook.
         hook: Arc<str>,
         /// What it was called for.
+        #[serde(rename = "hookEvent")]
         event: HookEvent,
         /// What it answered.
         answer: HookAnswer,

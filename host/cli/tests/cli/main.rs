@@ -6,6 +6,7 @@ mod call;
 mod failures;
 mod information;
 mod journal;
+mod jsonl;
 mod run;
 mod support;
 #[cfg(unix)]

@@ -12,7 +12,7 @@ import { createInterface } from "node:readline";
 
 const PROTOCOL = 1;
 
-type Id = string | number;
+export type Id = string | number;
 export type Json = Record<string, any>;
 /** Answers a request of the server's: its result, or an exception. The signal says that the answer is not needed. */
 export type Handler = (params: Json, signal: AbortSignal) => Promise<unknown>;
@@ -32,6 +32,8 @@ export interface Options {
 }
 
 export interface RunOptions {
+  /** The batch's name in events and in the server's requests; by default a number of the client's. */
+  id?: Id;
   /** Gets the params of `event` and `step`. */
   onEvent?: (params: Json) => void;
   /** Cancels the batch; its results still come. */
@@ -101,8 +103,7 @@ export class Toolgate {
   }
 
   /** Runs the calls of an assistant message. */
-  async run(message: unknown, { onEvent, signal, ...options }: RunOptions = {}): Promise<Ran> {
-    const id = this.#next++;
+  async run(message: unknown, { id = this.#next++, onEvent, signal, ...options }: RunOptions = {}): Promise<Ran> {
     const cancel = () => this.#send({ method: "cancel", params: { batch: id } });
     if (onEvent) this.#watching.set(id, onEvent);
     const running = this.request("run", { message, ...options }, id);
@@ -124,6 +125,11 @@ export class Toolgate {
   close(): Promise<void> {
     this.process.stdin!.end();
     return this.#ended;
+  }
+
+  /** Ends the process at once. */
+  kill() {
+    this.process.kill("SIGKILL");
   }
 
   #send(message: Json) {
