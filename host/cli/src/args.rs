@@ -1,5 +1,6 @@
 //! The command line's words.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -66,7 +67,31 @@ pub enum Serve {
 }
 
 #[derive(clap::Args)]
-pub struct Jsonl {}
+pub struct Jsonl {
+    #[command(flatten)]
+    pub dashboard: Dashboard,
+}
+
+/// The page to look at.
+#[derive(clap::Args)]
+pub struct Dashboard {
+    /// Show live batches and the plugins on a page for a browser on this machine; its address is written to standard
+    /// error. ADDR is a loopback address with a port, or a port [default: any that is free]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "0", value_parser = loopback)]
+    pub dashboard: Option<SocketAddr>,
+}
+
+/// An address, or a port of this machine's own.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = match text.parse::<u16>() {
+        Ok(port) => SocketAddr::from(([127, 0, 0, 1], port)),
+        Err(_) => text.parse().map_err(|_| "expected a port or IP:PORT, for example 8765 or 127.0.0.1:8765")?,
+    };
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("the page shows arguments and results; it listens on a loopback address only".into()),
+    }
+}
 
 const CALL_USAGE: &str = "toolgate call [OPTIONS] TOOL [JSON]
        toolgate call [OPTIONS] FILE.wasm TOOL [JSON]";

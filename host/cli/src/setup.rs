@@ -68,7 +68,11 @@ pub fn loader(config: &Config) -> Result<Loader, Failure> {
 
 /// A host with all plugins.
 pub async fn host(config: &Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Failure> {
-    let host = empty(config, approver);
+    filled(empty(config, approver), config).await
+}
+
+/// Loads all plugins into a host.
+pub async fn filled(host: Host, config: &Config) -> Result<Host, Failure> {
     config.load_plugins(&host, &loader(config)?).await.map_err(all)?;
     Ok(host)
 }

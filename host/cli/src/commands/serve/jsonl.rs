@@ -2,22 +2,26 @@
 
 use toolgate_jsonl::Settings;
 
+use super::dashboard::Dashboard;
 use crate::args::{Jsonl, Shared};
 use crate::exit::{Exit, Failure};
 use crate::{cancel, setup};
 
-pub fn run(shared: &Shared, _args: &Jsonl) -> Result<Exit, Failure> {
+pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
     let config = setup::config(shared)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(async {
         let stop = cancel::on_stop();
+        let dashboard = Dashboard::new(&args.dashboard);
         let host = tokio::select! {
             biased;
             () = stop.token.cancelled() => return Ok(stop.exit()),
-            host = setup::host(&config, None) => host?,
+            host = setup::filled(dashboard.watch(config.host()).build(), &config) => host?,
         };
+        let page = dashboard.open(&host, &config).await?;
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let served = toolgate_jsonl::serve(host, Settings::default(), input, output, stop.token.clone()).await;
+        let serve = toolgate_jsonl::serve(host, Settings::default(), input, output, stop.token.clone());
+        let served = page.beside(serve).await;
         served.map_err(|error| Failure::load(format!("standard input or output: {error}")))?;
         Ok(stop.exit())
     });

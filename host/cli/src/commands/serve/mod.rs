@@ -1,5 +1,6 @@
 //! `toolgate serve`: the tools and the pipeline for other programs, one file per protocol.
 
+mod dashboard;
 mod jsonl;
 
 use crate::args::{Serve, Shared};
