@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The clients for Node.js and their dependencies, into target/node: the JSON-lines client, and the pi adapter once for
-# each release of pi that it is tested with. Needs node (20 or newer) and npm; ends with 75 where npm can't install.
+# The clients for Node.js and their dependencies, into target/node: the JSON-lines client, the pi adapter once for each
+# release of pi that it is tested with, and what drives a browser to the dashboard. Needs node (20 or newer) and npm; ends with 75 where npm can't install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 node=$PWD/target/node
@@ -21,9 +21,19 @@ install() {
   cp "${@:2}" "$to/"
 }
 
+# compile FOLDER: with TypeScript, where a source has changed.
+compile() {
+  local sum
+  sum=$(cat "$node/jsonl/toolgate.ts" "$1"/{*.ts,tsconfig.json,package-lock.json} | cksum)
+  if [ "$sum" != "$(cat "$1/compiled" 2>/dev/null)" ]; then
+    (cd "$1" && "$node/jsonl/node_modules/.bin/tsc")
+    echo "$sum" >"$1/compiled"
+  fi
+}
+
 client=host/jsonl/clients/typescript
 install jsonl "$client" "$client"/{package.json,tsconfig.json,toolgate.ts,check.mjs}
-(cd "$node/jsonl" && node_modules/.bin/tsc)
+compile "$node/jsonl"
 
 for pi in 0.84 current; do
   install "pi-$pi" "host/jsonl/pi/test/$pi" host/jsonl/pi/{index.ts,tsconfig.json,test/turn.mjs}
@@ -31,5 +41,7 @@ for pi in 0.84 current; do
   mkdir -p "$to/node_modules/@toolgate" "$to/node_modules/@types"
   ln -sfn "$node/jsonl" "$to/node_modules/@toolgate/jsonl"
   ln -sfn "$node/jsonl/node_modules/@types/node" "$to/node_modules/@types/node"
-  (cd "$to" && "$node/jsonl/node_modules/.bin/tsc")
+  compile "$to"
 done
+
+install dashboard host/dashboard/test host/dashboard/test/page.mjs

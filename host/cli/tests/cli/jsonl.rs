@@ -33,7 +33,7 @@ fn root() -> PathBuf {
 }
 
 /// Where the clients for Node.js are built, or what is missing for that.
-fn node() -> Result<PathBuf, String> {
+pub fn node() -> Result<PathBuf, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {
         for program in ["node", "npm", "bash"] {
