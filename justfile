@@ -15,6 +15,10 @@ test *ARGS:
 guests *PACKAGES:
     scripts/build-guests.sh {{PACKAGES}}
 
+# the clients for Node.js and the pi adapter, into target/node
+node:
+    scripts/build-node.sh
+
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}

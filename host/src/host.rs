@@ -11,7 +11,7 @@ use crate::pipeline::batch::{self, Run, Settings};
 use crate::pipeline::keys::Keys;
 use crate::pipeline::sinks::Sinks;
 use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs, Watcher};
-use crate::registry::{Plugin, Registry, RegistryError, Snapshot};
+use crate::registry::{Plugin, Registry, RegistryError, Snapshot, Update};
 use crate::state::StateStore;
 
 /// Runs batches of tool calls on the plugins it holds. Cheap to clone; all clones are one host.
@@ -64,6 +64,15 @@ impl Host {
         self.0.registry.unload(plugin)
     }
 
+    /// Makes several changes as one, all of them or none. Batches that run already go on with what they began with.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Self::load) and [`unload`](Self::unload); nothing has changed then.
+    pub fn update(&self, update: Update) -> Result<(), RegistryError> {
+        self.0.registry.update(update)
+    }
+
     /// Counts the changes to what is loaded, and wakes whoever waits for one.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.registry.changes()
@@ -91,7 +100,8 @@ impl Host {
     ///
     /// Outside a tokio runtime with time enabled.
     pub async fn run(&self, batch: Batch) -> BatchOutcome {
-        let Batch { message, turn, conversation, cancel, mut sinks, mode, active, earlier, approver, logs, tag } = batch;
+        let Batch { message, turn, conversation, cancel, mut sinks, mode, active, earlier, .. } = batch;
+        let Batch { approver, logs, tag, trace_parent, .. } = batch;
         let host = &*self.0;
         let conversation = conversation.unwrap_or_else(|| DEFAULT_CONVERSATION.into());
         let mut own_turn = None;
@@ -121,6 +131,7 @@ impl Host {
             registry: host.registry.snapshot(),
             active,
             earlier,
+            trace_parent,
             sinks: Arc::new(Sinks::new(sinks, host.settings.sink_timeout)),
             approver: approver.or_else(|| host.settings.approver.clone()),
             logs: logs.unwrap_or_else(|| host.settings.logs.clone()),
@@ -173,6 +184,7 @@ impl Default for HostBuilder {
             approver: None,
             logs: Arc::new(TracingLogs),
             watchers: Vec::new(),
+            trace_content: false,
         };
         Self { settings, hook_order: Vec::new(), state: Arc::default() }
     }
@@ -226,6 +238,12 @@ impl HostBuilder {
     /// Adds somebody who watches every batch, whoever runs it.
     pub fn watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
         self.settings.watchers.push(watcher);
+        self
+    }
+
+    /// Whether spans hold the calls' arguments and results (at most 32 KiB of each): they may be private. Default: no.
+    pub fn trace_content(mut self, content: bool) -> Self {
+        self.settings.trace_content = content;
         self
     }
 

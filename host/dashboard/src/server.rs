@@ -150,7 +150,7 @@ async fn page(State(site): State<Arc<Site>>, Path(token): Path<String>, headers:
     }
     let Ok(nonce) = random() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     let policy = format!(
-        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     let Ok(policy) = HeaderValue::from_str(&policy) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();

@@ -52,7 +52,7 @@ try {
   assert.match(plugins, /misbehave/);
   assert.match(plugins, /\/workspace → .*\(read and write\)/);
   assert.match(plugins, /GET, POST https:\/\/api\.example\.com\/v1/);
-  assert.match(plugins, /deadline.*20000 ms/s);
+  assert.match(plugins, /deadline.*600000 ms/s);
   assert.match(plugins, /envMODE/);
   assert.ok(!plugins.includes("the-value"));
 

@@ -22,7 +22,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
 
 /// Reads a request's parameters; what belongs to a connection is left out.
 pub(crate) fn read(run: Run<'_>) -> Result<Batch, Refusal> {
-    let Run { message, mode, turn, conversation, active, earlier } = run;
+    let Run { message, mode, turn, conversation, active, earlier, traceparent } = run;
     let message = AssistantMessage::parse(message.get()).map_err(|error| invalid(format!("message: {error}")))?;
     if earlier.len() > message.calls.len() {
         let (more, calls) = (earlier.len(), message.calls.len());
@@ -33,9 +33,12 @@ pub(crate) fn read(run: Run<'_>) -> Result<Batch, Refusal> {
         earlier_call(earlier.as_ref(), call).map_err(|why| invalid(format!("earlier[{at}]: {why}")))
     });
     let known = known.collect::<Result<_, _>>()?;
+    let parse = |text: String| text.parse().map_err(|error| invalid(format!("traceparent: {error}")));
+    let trace_parent = traceparent.map(parse).transpose()?;
     let mut tools = active.only.map_or_else(ActiveTools::initial, ActiveTools::only);
     tools.unlock(active.added);
     let mut batch = Batch::new(message).active(tools).resume(known);
+    batch.trace_parent = trace_parent;
     batch.mode = mode;
     batch.turn = turn;
     batch.conversation = conversation;

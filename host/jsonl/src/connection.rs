@@ -11,12 +11,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate::Host;
 use toolgate::pipeline::{BatchInfo, DEFAULT_CONVERSATION, HookEvent};
+use toolgate::registry::Update;
 
 use crate::ask::{Asking, Asks, NoAnswer};
 use crate::outbox::{Closed, Outbox};
 use crate::wire::{
     Cancel, Cancelled, Capabilities, Code, Empty, EndConversation, EndTurn, Hello, Id, Incoming, Limits, Offer,
-    PROTOCOL, Party, Refusal, Response, Run, ServerCapabilities, Tool, Tools, Update, Welcome,
+    PROTOCOL, PartialUpdate, Party, Refusal, Response, Run, ServerCapabilities, Tool, Tools, Welcome,
 };
 use crate::{Settings, batch, client};
 
@@ -220,7 +221,7 @@ impl Connection {
     /// Nobody waits for an answer to one; what is wrong with it is logged.
     fn notification(&self, method: &str, params: Option<&RawValue>) {
         let problem = match method {
-            "update" => read(params).map(|Update { request, partial_result }| {
+            "update" => read(params).map(|PartialUpdate { request, partial_result }| {
                 self.asks.updated(&request, partial_result);
             }),
             "cancel" => read(params).map(|Cancel { batch }| {
@@ -288,16 +289,17 @@ impl Connection {
             return Err(Refusal::new(Code::InvalidParams, why));
         }
         let name = offer.name.clone();
-        let plugin = client::plugin(offer, self);
         let earlier = self.state().offered.clone();
-        let refused = |error: toolgate::registry::RegistryError| Refusal::new(Code::Offer, error.to_string());
-        if earlier.as_deref() == Some(&*name) {
-            self.host.replace(plugin).map_err(refused)?;
-        } else {
-            self.host.load(plugin).map_err(refused)?;
-            self.withdraw();
-            self.state().offered = Some(name);
+        let refused = |why: String| Refusal::new(Code::Offer, why);
+        if earlier.as_ref() != Some(&name) && self.host.tools().plugins().any(|plugin| **plugin == *name) {
+            return Err(refused(format!("plugin {name:?} is loaded already; offer under another name")));
         }
+        let mut update = Update::new().load(client::plugin(offer, self));
+        if let Some(earlier) = earlier.filter(|earlier| *earlier != name) {
+            update = update.unload(earlier);
+        }
+        self.host.update(update).map_err(|error| refused(error.to_string()))?;
+        self.state().offered = Some(name);
         Ok(Empty {})
     }
 }

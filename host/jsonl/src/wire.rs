@@ -214,6 +214,7 @@ pub(crate) struct Run<'a> {
     pub active: Active,
     #[serde(borrow, default)]
     pub earlier: Vec<Option<EarlierCall<'a>>>,
+    pub traceparent: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -301,7 +302,7 @@ pub(crate) struct Offer {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Update {
+pub(crate) struct PartialUpdate {
     pub request: String,
     pub partial_result: ToolResult,
 }

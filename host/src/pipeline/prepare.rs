@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::batch::Run;
 use super::call::{Call, Lookup};
@@ -14,6 +15,7 @@ use super::{Approval, ApprovalRequest, Decision, HookAnswer, HookError, HookEven
 use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, duplicate_key};
 use crate::registry::{RegisteredHook, RegisteredTool};
 use crate::schema::Invalid;
+use crate::telemetry::hook_span;
 
 const STAGE: Stage = Stage::Prepare;
 
@@ -34,7 +36,7 @@ pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
     if let Some(outcome) = interrupted(run, call) {
         return Preparation::Immediate { arguments, outcome };
     }
-    match steps(run, call, &mut arguments).await {
+    match steps(run, call, &mut arguments).instrument(call.span_of(STAGE)).await {
         Ok(tool) => {
             run.sinks.step(call.cx.position, Step::Prepared).await;
             Preparation::Ready { tool, arguments }
@@ -166,7 +168,9 @@ async fn before_hooks(
     for hook in call.hooks(run, EVENT) {
         let began = Instant::now();
         let decided =
-            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments)).await;
+            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
+                .instrument(hook_span(hook, EVENT))
+                .await;
         let answer = match &decided {
             Ok(Ok(Decision::Allow)) => HookAnswer::Allow,
             Ok(Ok(Decision::ReplaceArguments(_))) => HookAnswer::Replace,

@@ -15,7 +15,7 @@ file = "GUESTS/calc.wasm"
 
 [plugins.misbehave]
 file = "GUESTS/misbehave.wasm"
-limits = { deadline-ms = 20_000 }
+limits = { deadline-ms = 600_000 }
 env = { MODE = "the-value" }
 dirs = [{ guest = "/workspace", host = ".", access = "read-write" }]
 http = [{ host = "api.example.com", methods = ["GET", "POST"], path = "/v1" }]

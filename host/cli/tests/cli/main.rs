@@ -10,5 +10,6 @@ mod journal;
 mod jsonl;
 mod run;
 mod support;
+mod telemetry;
 #[cfg(unix)]
 mod terminal;

@@ -86,30 +86,34 @@ class Toolgate:
         await self.process.stdin.drain()
 
     async def _read(self):
-        while line := await self.process.stdout.readline():
-            message = json.loads(line)
-            method, params = message.get("method"), message.get("params")
-            if method is None:
-                answer = self.waiting.get(message["id"])
-                if answer and not answer.done():
-                    if error := message.get("error"):
-                        answer.set_exception(ToolgateError(error["message"], error["code"], error.get("data")))
-                    else:
-                        answer.set_result(message["result"])
-            elif "id" in message:
-                id = message["id"]
-                self.answering[id] = asyncio.create_task(self._answer(id, method, params))
-            elif method == "cancelled":
-                if task := self.answering.get(params["request"]):
-                    task.cancel()
-            elif method in ("event", "step"):
-                if on_event := self.watching.get(params["batch"]):
-                    on_event(params)
-            elif notice := self.notices.get(method):
-                notice(params)
-        for answer in self.waiting.values():
-            if not answer.done():
-                answer.set_exception(ToolgateError("toolgate has ended"))
+        try:
+            while line := await self.process.stdout.readline():
+                self._take(json.loads(line))
+        finally:
+            for answer in self.waiting.values():
+                if not answer.done():
+                    answer.set_exception(ToolgateError("toolgate has ended"))
+
+    def _take(self, message):
+        method, params = message.get("method"), message.get("params")
+        if method is None:
+            answer = self.waiting.get(message["id"])
+            if answer and not answer.done():
+                if error := message.get("error"):
+                    answer.set_exception(ToolgateError(error["message"], error["code"], error.get("data")))
+                else:
+                    answer.set_result(message["result"])
+        elif "id" in message:
+            id = message["id"]
+            self.answering[id] = asyncio.create_task(self._answer(id, method, params))
+        elif method == "cancelled":
+            if task := self.answering.get(params["request"]):
+                task.cancel()
+        elif method in ("event", "step"):
+            if on_event := self.watching.get(params["batch"]):
+                on_event(params)
+        elif notice := self.notices.get(method):
+            notice(params)
 
     async def _answer(self, id, method, params):
         try:

@@ -42,7 +42,8 @@ export interface RunOptions {
   turn?: string;
   conversation?: string;
   active?: { only?: string[]; added?: string[] };
-  earlier?: Json[];
+  earlier?: (Json | null)[];
+  traceparent?: string;
 }
 
 export interface Ran {

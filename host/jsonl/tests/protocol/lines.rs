@@ -55,6 +55,7 @@ async fn what_cannot_be_read_is_answered_and_the_next_line_is_read() {
         (r#""method":"run","params":{"message":{"content":[{"type":"toolCall","id":"c"}]}}"#, -32602, "content[0]"),
         (r#""method":"run","params":{"message":[],"mode":"serial"}"#, -32602, "unknown variant `serial`"),
         (r#""method":"run","params":{"message":[],"earlier":[null]}"#, -32602, "earlier: has 1"),
+        (r#""method":"run","params":{"message":[],"traceparent":"00-1-2-3"}"#, -32602, "traceparent: not a"),
         (r#""method":"cancel","params":{"batch":null}"#, -32602, "an id is"),
     ] {
         client.raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":\"w\",{line}}}\n").as_bytes()).await;

@@ -13,15 +13,15 @@ pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
     let served = runtime.block_on(async {
         let stop = cancel::on_stop();
         let dashboard = Dashboard::new(&args.dashboard);
-        let host = tokio::select! {
+        let (host, loader) = tokio::select! {
             biased;
             () = stop.token.cancelled() => return Ok(stop.exit()),
-            host = setup::filled(dashboard.watch(config.host()).build(), &config) => host?,
+            loaded = setup::filled(dashboard.watch(config.host()).build(), &config) => loaded?,
         };
         let page = dashboard.open(&host, &config).await?;
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let serve = toolgate_jsonl::serve(host, Settings::default(), input, output, stop.token.clone());
-        let served = page.beside(serve).await;
+        let serve = toolgate_jsonl::serve(host.clone(), Settings::default(), input, output, stop.token.clone());
+        let served = setup::watching(args.watch, &config, &host, loader, page.beside(serve)).await;
         served.map_err(|error| Failure::load(format!("standard input or output: {error}")))?;
         Ok(stop.exit())
     });
