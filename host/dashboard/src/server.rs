@@ -42,7 +42,9 @@ const NONCE: &str = "NONCE";
 #[non_exhaustive]
 pub enum BindError {
     /// The address is not of this machine alone.
-    #[error("the dashboard shows arguments and results to whoever reaches it: it listens on a loopback address only, not on {0}")]
+    #[error(
+        "the dashboard shows arguments and results to whoever reaches it: it listens on a loopback address only, not on {0}"
+    )]
     NotLoopback(SocketAddr),
     /// The address can't be listened on.
     #[error("the dashboard can't listen on {address}: {source}")]

@@ -89,8 +89,7 @@ impl Asks {
             open.waiting.insert(id, Waiting { answer: sender, updates: update });
             id
         };
-        let asking =
-            Asking { asks: self.clone(), outbox: outbox.clone(), method, id, told: false, answer, updates };
+        let asking = Asking { asks: self.clone(), outbox: outbox.clone(), method, id, told: false, answer, updates };
         outbox.send(&Request::new(Some(id), method, params)).await.map_err(|_| NoAnswer::Gone)?;
         Ok(asking)
     }

@@ -43,8 +43,7 @@ pub(crate) struct ClientApprover {
 impl Approver for ClientApprover {
     async fn approve(&self, request: ApprovalRequest) -> Approval {
         let ApprovalRequest { position, call, arguments, questions, .. } = &request;
-        let about =
-            About { batch: &self.batch, position: *position, tool_call: call.into(), arguments };
+        let about = About { batch: &self.batch, position: *position, tool_call: call.into(), arguments };
         let asked = self.connection.ask("approve", Approve { about, questions }).await;
         let answer = match asked {
             Ok(asking) => asking.answer::<Approved>().await,
@@ -150,7 +149,8 @@ impl Tool for ClientTool {
             Some((connection, batch))
         });
         let Some((connection, batch)) = ours else {
-            let text = format!("Tool {:?} runs in a client that does not take part in this batch", self.definition.name);
+            let text =
+                format!("Tool {:?} runs in a client that does not take part in this batch", self.definition.name);
             return Err(ToolError::of(ErrorKind::Unavailable, text));
         };
         let about = About { batch: &batch, position: cx.position, tool_call: (&cx.call).into(), arguments };

@@ -25,8 +25,7 @@ use crate::{Settings, batch, client};
 static BATCHES: AtomicU64 = AtomicU64::new(0);
 
 /// What a request may be called with, for who spells one wrong.
-const METHODS: [&str; 8] =
-    ["hello", "tools", "run", "cancel", "end_turn", "end_conversation", "offer", "update"];
+const METHODS: [&str; 8] = ["hello", "tools", "run", "cancel", "end_turn", "end_conversation", "offer", "update"];
 
 /// One client.
 pub(crate) struct Connection {

@@ -63,10 +63,11 @@ fn text(message: &impl Serialize) -> Vec<u8> {
 impl Outbox {
     /// Waits for room, and behind whoever waits already.
     pub(crate) async fn send(&self, message: &impl Serialize) -> Result<(), Closed> {
-        let bytes = text(message);
-        let wanted = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(self.bytes);
         let wait = async {
             let _turn = self.turn.lock().await;
+            // Only now: who waits for its turn holds no copy.
+            let bytes = text(message);
+            let wanted = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(self.bytes);
             let room = self.room.clone().acquire_many_owned(wanted).await.map_err(|_| Closed)?;
             self.lines.send(Line { bytes, _room: Some(room) }).map_err(|_| Closed)
         };

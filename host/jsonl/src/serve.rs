@@ -77,7 +77,10 @@ pub async fn serve(
     };
     let (read, wrote) = tokio::join!(reading, writing);
     let gone = |error: &io::Error| {
-        matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof)
+        matches!(
+            error.kind(),
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof
+        )
     };
     [read, wrote].into_iter().find(|done| done.as_ref().is_err_and(|error| !gone(error))).unwrap_or(Ok(()))
 }

@@ -167,10 +167,9 @@ async fn before_hooks(
     let mut questions = Vec::new();
     for hook in call.hooks(run, EVENT) {
         let began = Instant::now();
-        let decided =
-            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
-                .instrument(hook_span(hook, EVENT))
-                .await;
+        let decided = with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
+            .instrument(hook_span(hook, EVENT))
+            .await;
         let answer = match &decided {
             Ok(Ok(Decision::Allow)) => HookAnswer::Allow,
             Ok(Ok(Decision::ReplaceArguments(_))) => HookAnswer::Replace,

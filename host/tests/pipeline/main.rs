@@ -11,3 +11,4 @@ mod properties;
 mod registry;
 mod sinks;
 mod support;
+mod watching;

@@ -99,9 +99,9 @@ impl Drop for Shown {
 
 #[test]
 fn a_browser_shows_live_batches_and_plugins() {
-    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    });
+    let browser = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
     let (Some(browser), Ok(node)) = (browser, node()) else {
         eprintln!("SKIPPED: chromium or node is not here");
         return;
@@ -124,14 +124,20 @@ fn only_who_knows_the_address_on_this_machine_sees_the_page() {
     let page = shown.get(host, &format!("/{token}/"));
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");
     let head = page.split("\r\n\r\n").next().unwrap().to_lowercase();
-    for header in ["content-security-policy: default-src 'none'; script-src 'nonce-", "cache-control: no-store", "referrer-policy: no-referrer", "x-frame-options: deny"] {
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'nonce-",
+        "cache-control: no-store",
+        "referrer-policy: no-referrer",
+        "x-frame-options: deny",
+    ] {
         assert!(head.contains(header), "{header}: {head}");
     }
     assert!(!head.contains("access-control"), "{head}");
     assert!(shown.get(&format!("localhost:{port}"), &format!("/{token}/changes")).starts_with("HTTP/1.1 200"));
     // A name that resolves here, and no or another secret.
     for path in [format!("/{token}/"), format!("/{token}/changes")] {
-        for name in ["rebound.example".to_owned(), format!("rebound.example:{port}"), String::new(), "localhost".into()] {
+        for name in ["rebound.example".to_owned(), format!("rebound.example:{port}"), String::new(), "localhost".into()]
+        {
             let answer = shown.get(&name, &path);
             assert!(answer.starts_with("HTTP/1.1 421") || answer.starts_with("HTTP/1.1 400"), "{name}: {answer}");
         }

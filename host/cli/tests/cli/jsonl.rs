@@ -131,7 +131,9 @@ fn sleeping(workspace: &Workspace) -> (Child, impl Iterator<Item = Value>) {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let run = json!({ "message": [{ "id": "a", "name": "sleep", "arguments": { "ms": 60_000 } }] });
     let input = child.stdin.as_mut().unwrap();
-    for (id, method, params) in [(1, "hello", json!({ "protocol": 1, "capabilities": { "steps": true } })), (2, "run", run)] {
+    for (id, method, params) in
+        [(1, "hello", json!({ "protocol": 1, "capabilities": { "steps": true } })), (2, "run", run)]
+    {
         writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).unwrap();
     }
     let output = BufReader::new(child.stdout.take().unwrap());
@@ -158,8 +160,44 @@ fn a_signal_cancels_what_runs_and_its_results_are_written() {
 #[test]
 fn the_end_of_the_input_ends_the_server() {
     let workspace = Workspace::new(crate::support::PLUGINS);
-    let done = workspace.run_with(&["serve", "jsonl"], "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1}}\n");
+    let done = workspace.run_with(
+        &["serve", "jsonl"],
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1}}\n",
+    );
     assert_eq!((done.code, done.lines().len()), (0, 1), "{}", done.err);
     let done = Workspace::bare().run(&["serve", "jsonl"]);
     assert_eq!((done.code, &*done.out), (2, ""), "{}", done.err);
+}
+
+/// With `--watch` a component that is replaced on the disk has other tools, and the client is told.
+#[test]
+fn tools_that_change_on_the_disk_are_made_known() {
+    let workspace = Workspace::new("[plugins.p]\nfile = \"p.wasm\"\n");
+    let place = workspace.path().join("p.wasm");
+    std::fs::copy(crate::support::component("calc"), &place).unwrap();
+    let mut command = workspace.command(&["serve", "jsonl", "--watch"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let hello = json!({ "protocol": 1, "capabilities": { "toolsChanged": true } });
+    let hello = json!({ "jsonrpc": "2.0", "id": "hello", "method": "hello", "params": hello });
+    writeln!(input, "{hello}").unwrap();
+    // Asks for the tools when a line like this has come, and gives the first one's name.
+    let mut first_tool = |id: u32, after: &str| {
+        let list = json!({ "jsonrpc": "2.0", "id": id, "method": "tools" });
+        loop {
+            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            if line["method"] == after || line["id"] == after {
+                writeln!(input, "{list}").unwrap();
+            }
+            if line["id"] == id {
+                break line["result"]["tools"][0]["name"].as_str().unwrap().to_owned();
+            }
+        }
+    };
+    assert_eq!(first_tool(1, "hello"), "calc");
+    std::fs::copy(crate::support::component("misbehave"), &place).unwrap();
+    assert_eq!(first_tool(2, "tools_changed"), "loop-forever");
+    let _ = child.kill();
+    let _ = child.wait();
 }

@@ -13,8 +13,15 @@ async fn a_batch_gives_its_events_in_order_and_then_its_messages() {
     assert_eq!(messages.iter().map(text).collect::<Vec<_>>(), ["hi", "Tool nope not found"]);
     assert_eq!(messages[1]["error"]["kind"], "not-found");
     let events = [
-        "tool_execution_start a", "tool_execution_start b", "tool_execution_end b", "tool_execution_update a",
-        "tool_execution_update a", "tool_execution_end a", "message_start a", "message_end a", "message_start b",
+        "tool_execution_start a",
+        "tool_execution_start b",
+        "tool_execution_end b",
+        "tool_execution_update a",
+        "tool_execution_update a",
+        "tool_execution_end a",
+        "message_start a",
+        "message_end a",
+        "message_start b",
         "message_end b",
     ];
     assert_eq!(client.events(&id), events);
@@ -99,7 +106,10 @@ async fn a_batch_goes_on_where_an_earlier_run_came() {
     // Of another call.
     let earlier = json!([null, settled]);
     let refused = client.request("run", json!({ "message": message(&calls), "earlier": earlier })).await;
-    assert!(refused["message"].as_str().unwrap().starts_with("earlier[1]: the message answers call \"a\""), "{refused}");
+    assert!(
+        refused["message"].as_str().unwrap().starts_with("earlier[1]: the message answers call \"a\""),
+        "{refused}"
+    );
 }
 
 #[tokio::test]

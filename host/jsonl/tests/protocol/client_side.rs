@@ -163,7 +163,10 @@ async fn an_offer_takes_the_place_of_the_last_and_goes_with_the_client() {
     for (offer, why) in [
         (json!({ "name": "native" }), "native"),
         (json!({ "name": "mine", "tools": tool("do") }), "\"do\""),
-        (json!({ "name": "mine", "tools": [{ "name": "x", "description": "", "parameters": { "type": "thing" } }] }), "x"),
+        (
+            json!({ "name": "mine", "tools": [{ "name": "x", "description": "", "parameters": { "type": "thing" } }] }),
+            "x",
+        ),
     ] {
         let refused = client.request("offer", offer).await;
         assert_eq!(refused["code"], -32004, "{refused}");

@@ -23,7 +23,11 @@ async fn what_cannot_be_read_is_answered_and_the_next_line_is_read() {
     let mut settings = Settings::default();
     settings.line_bytes = 300;
     let mut client = Client::new(builder(), settings, json!({})).await;
-    let deep = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"run\",\"params\":{}1{}}}", "[".repeat(140), "]".repeat(140));
+    let deep = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"run\",\"params\":{}1{}}}",
+        "[".repeat(140),
+        "]".repeat(140)
+    );
     let long = "x".repeat(1000);
     for (line, code, word) in [
         ("garbage", -32700, "not JSON"),
@@ -64,7 +68,9 @@ async fn what_cannot_be_read_is_answered_and_the_next_line_is_read() {
         assert!(refused["error"]["message"].as_str().unwrap().contains(word), "{line}: {refused}");
     }
     // Answers to what was never asked, and notifications nobody knows, are passed over.
-    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"t99\",\"result\":1}\n{\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}\n").await;
+    client
+        .raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"t99\",\"result\":1}\n{\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}\n")
+        .await;
     assert!(client.request("tools", json!({})).await["tools"].is_array());
 }
 

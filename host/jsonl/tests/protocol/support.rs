@@ -206,9 +206,7 @@ impl Drop for Client {
 }
 
 pub fn message(calls: &[(&str, &str, Value)]) -> Value {
-    let call = |(id, name, arguments): &(&str, &str, Value)| {
-        json!({ "type": "toolCall", "id": id, "name": name, "arguments": arguments })
-    };
+    let call = |(id, name, arguments): &(&str, &str, Value)| json!({ "type": "toolCall", "id": id, "name": name, "arguments": arguments });
     json!({ "stopReason": "toolUse", "content": calls.iter().map(call).collect::<Vec<_>>() })
 }
 
