@@ -18,6 +18,9 @@ guests *PACKAGES:
 # the components in Go and Python, likewise
 components *ARGS:
     scripts/build-components.sh {{ARGS}}
+# the clients for Node.js and the pi adapter, into target/node
+node:
+    scripts/build-node.sh
 
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:

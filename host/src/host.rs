@@ -10,7 +10,7 @@ use crate::model::ExecutionMode;
 use crate::pipeline::batch::{self, Run, Settings};
 use crate::pipeline::keys::Keys;
 use crate::pipeline::sinks::Sinks;
-use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs};
+use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs, Watcher};
 use crate::registry::{Plugin, Registry, RegistryError, Snapshot, Update};
 use crate::state::StateStore;
 
@@ -85,6 +85,11 @@ impl Host {
         self.0.registry.snapshot()
     }
 
+    /// Where plugins' log lines go, for a batch's own log sink to pass them on to.
+    pub fn logs(&self) -> Arc<dyn LogSink> {
+        self.0.settings.logs.clone()
+    }
+
     /// What plugins keep between calls; the embedder ends turns and conversations here.
     pub fn state(&self) -> &StateStore {
         &self.0.state
@@ -97,7 +102,8 @@ impl Host {
     ///
     /// Outside a tokio runtime with time enabled.
     pub async fn run(&self, batch: Batch) -> BatchOutcome {
-        let Batch { message, turn, conversation, cancel, sinks, mode, active, earlier, trace_parent } = batch;
+        let Batch { message, turn, conversation, cancel, mut sinks, mode, active, earlier, .. } = batch;
+        let Batch { approver, logs, tag, trace_parent, .. } = batch;
         let host = &*self.0;
         let conversation = conversation.unwrap_or_else(|| host.conversation.clone());
         let mut own_turn = None;
@@ -113,15 +119,26 @@ impl Host {
             turn,
             conversation,
             message: message.raw.clone(),
+            tag,
         };
+        let info = Arc::new(info);
+        for watcher in &host.settings.watchers {
+            let watch = || watcher.watch(&info, &message.calls);
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(watch)) {
+                Ok(sink) => sinks.push(sink),
+                Err(_) => tracing::error!("a watcher panicked; it does not see this batch"),
+            }
+        }
         let run = Run {
             registry: host.registry.snapshot(),
             active,
             earlier,
             trace_parent,
             sinks: Arc::new(Sinks::new(sinks, host.settings.sink_timeout)),
+            approver: approver.or_else(|| host.settings.approver.clone()),
+            logs: logs.unwrap_or_else(|| host.settings.logs.clone()),
             cancel,
-            info: Arc::new(info),
+            info,
             keys: host.keys.clone(),
             result_bytes_left: AtomicUsize::new(host.settings.batch_result_bytes),
             state: host.state.clone(),
@@ -170,6 +187,7 @@ impl Default for HostBuilder {
             batch_result_bytes: 64 << 20,
             approver: None,
             logs: Arc::new(TracingLogs),
+            watchers: Vec::new(),
             trace_content: false,
         };
         Self { settings, hook_order: Vec::new(), state: Arc::default() }
@@ -226,6 +244,12 @@ impl HostBuilder {
     /// Where plugins' log lines go. Default: `tracing`.
     pub fn logs(mut self, logs: Arc<dyn LogSink>) -> Self {
         self.settings.logs = logs;
+        self
+    }
+
+    /// Adds somebody who watches every batch, whoever runs it.
+    pub fn watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
+        self.settings.watchers.push(watcher);
         self
     }
 

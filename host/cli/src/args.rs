@@ -1,5 +1,6 @@
 //! The command line's words.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -50,6 +51,9 @@ pub enum Command {
     Inspect(Inspect),
     /// Compile all plugins into the cache
     Compile(Compile),
+    /// Serve the tools to another program
+    #[command(subcommand)]
+    Serve(Serve),
     /// Begin a plugin: a project that builds, with the SDK of its language
     New(New),
     /// Build a plugin's project into a component
@@ -88,6 +92,47 @@ impl From<Format> for toolgate_formats::Format {
             Format::Google => Self::Google,
             Format::Mcp => Self::Mcp,
         }
+    }
+}
+
+#[derive(Subcommand)]
+pub enum Serve {
+    /// The whole pipeline, as JSON lines on standard input and output
+    ///
+    /// For hosts in other languages: batches with their events and messages, cancellation, approvals, and the host's own
+    /// tools and hooks inside the pipeline. The protocol is described in docs/jsonl.md. Ends with its input, when all
+    /// batches are over; SIGTERM and Ctrl-C cancel them first.
+    Jsonl(Jsonl),
+}
+
+#[derive(clap::Args)]
+pub struct Jsonl {
+    /// Load plugins again when toolgate.toml or a component changes; calls that run go on with what they began with
+    #[arg(long)]
+    pub watch: bool,
+
+    #[command(flatten)]
+    pub dashboard: Dashboard,
+}
+
+/// The page to look at.
+#[derive(clap::Args)]
+pub struct Dashboard {
+    /// Show live batches and the plugins on a page for a browser on this machine; its address is written to standard
+    /// error. ADDR is a loopback address with a port, or a port [default: any that is free]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "0", value_parser = loopback)]
+    pub dashboard: Option<SocketAddr>,
+}
+
+/// An address, or a port of this machine's own.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = match text.parse::<u16>() {
+        Ok(port) => SocketAddr::from(([127, 0, 0, 1], port)),
+        Err(_) => text.parse().map_err(|_| "expected a port or IP:PORT, for example 8765 or 127.0.0.1:8765")?,
+    };
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("the page shows arguments and results; it listens on a loopback address only".into()),
     }
 }
 

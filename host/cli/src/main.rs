@@ -41,6 +41,7 @@ fn run() -> Exit {
         Command::Build(build) => commands::build::run(&build),
         Command::Check(check) => commands::check::run(&args.shared, &check),
         Command::Test(test) => commands::test::run(&args.shared, &test),
+        Command::Serve(serve) => commands::serve::run(&args.shared, serve),
     });
     outcome.unwrap_or_else(|failure: Failure| failure.report())
 }

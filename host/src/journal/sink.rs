@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::record::{self, Kind, Line, Outcome};
 use super::{Fsync, Journal};
 use crate::model::{AssistantMessage, Event, StopReason, ToolCall, unix_ms};
-use crate::pipeline::{EventSink, SinkError};
+use crate::pipeline::{EventSink, SinkError, Step};
 
 /// The records of one batch. One that fails, or is too slow, is cut off like any sink, and the batch goes on without:
 /// see [`is_complete`](Self::is_complete).
@@ -92,7 +92,10 @@ impl EventSink for BatchJournal {
         true
     }
 
-    async fn executing(&self, position: u32) -> Result<(), SinkError> {
+    async fn step(&self, position: u32, step: &Step) -> Result<(), SinkError> {
+        if !matches!(step, Step::Executing) {
+            return Ok(());
+        }
         let line = self.line(Kind::Begun, position, None)?;
         let sync = self.journal.0.fsync == Fsync::Always;
         Ok(self.journal.0.writer.write(line, sync).await?)

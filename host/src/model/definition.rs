@@ -82,6 +82,7 @@ pub struct ToolDefinition {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prepares_arguments: bool,
     /// MCP's annotations.
+    #[serde(default)]
     pub hints: Hints,
     /// MCP `_meta`.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 
+use super::BatchInfo;
 use crate::model::{Json, ToolCall};
 
 /// One hook's question.
@@ -25,6 +26,10 @@ pub struct Question {
 /// All questions about one call, after every before hook has run.
 #[derive(Clone, Debug)]
 pub struct ApprovalRequest {
+    /// The batch.
+    pub batch: Arc<BatchInfo>,
+    /// Place of the call in its batch, from 0: ids need not be unique.
+    pub position: u32,
     /// The call as the model wrote it.
     pub call: ToolCall,
     /// The arguments that would run.

@@ -16,7 +16,7 @@ use super::keys::{Keys, Ticket};
 use super::outcome::Outcome;
 use super::prepare::{Preparation, prepare};
 use super::sinks::Sinks;
-use super::{Approver, BatchInfo, Earlier, EventSink, LogSink};
+use super::{Approver, BatchInfo, Earlier, EventSink, LogSink, Watcher};
 use crate::model::{
     AssistantMessage, ErrorInfo, ErrorKind, ExecutionMode, Json, Stage, StopReason, ToolCall, ToolResultMessage,
 };
@@ -50,6 +50,12 @@ pub struct Batch {
     /// How the calls stood when an earlier run of this batch ended, by position; see
     /// [`journal`](crate::journal). What is missing had not begun. Default: nothing had.
     pub earlier: Vec<Earlier>,
+    /// Who answers when a hook asks. Default: the host's approver.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Where plugins' log lines go. Default: the host's.
+    pub logs: Option<Arc<dyn LogSink>>,
+    /// A word by which the embedder's own tools, hooks and approver know the batch; the host does not look at it.
+    pub tag: Option<Arc<str>>,
     /// The caller's place in a distributed trace; see [`telemetry`](crate::telemetry). Default: none.
     pub trace_parent: Option<TraceParent>,
 }
@@ -96,6 +102,24 @@ impl Batch {
         self
     }
 
+    /// Sets who answers when a hook asks.
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// Sets where plugins' log lines go.
+    pub fn logs(mut self, logs: Arc<dyn LogSink>) -> Self {
+        self.logs = Some(logs);
+        self
+    }
+
+    /// Sets the word by which the embedder's own tools, hooks and approver know the batch.
+    pub fn tag(mut self, tag: impl Into<Arc<str>>) -> Self {
+        self.tag = Some(tag.into());
+        self
+    }
+
     /// Sets the caller's place in a distributed trace.
     pub fn trace_parent(mut self, trace_parent: TraceParent) -> Self {
         self.trace_parent = Some(trace_parent);
@@ -128,6 +152,7 @@ pub(crate) struct Settings {
     pub batch_result_bytes: usize,
     pub approver: Option<Arc<dyn Approver>>,
     pub logs: Arc<dyn LogSink>,
+    pub watchers: Vec<Arc<dyn Watcher>>,
     /// Whether spans hold arguments and results.
     pub trace_content: bool,
 }
@@ -140,6 +165,8 @@ pub(crate) struct Run {
     pub earlier: Vec<Earlier>,
     pub trace_parent: Option<TraceParent>,
     pub sinks: Arc<Sinks>,
+    pub approver: Option<Arc<dyn Approver>>,
+    pub logs: Arc<dyn LogSink>,
     pub cancel: CancellationToken,
     pub info: Arc<BatchInfo>,
     pub keys: Arc<Keys>,

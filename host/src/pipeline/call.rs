@@ -59,7 +59,7 @@ impl Call {
             run.info.clone(),
             run.cancel.clone(),
             run.state.clone(),
-            run.settings.logs.clone(),
+            run.logs.clone(),
         );
         let cx = cx.with_trace_parent(telemetry::trace_parent(&span, run.trace_parent.as_ref()));
         Self { cx, lookup, started, span }

@@ -22,6 +22,8 @@ pub struct BatchInfo {
     pub conversation: Arc<str>,
     /// The assistant message as it was given.
     pub message: Option<Json>,
+    /// A word of the embedder's for the batch; see [`Batch::tag`](super::Batch::tag).
+    pub tag: Option<Arc<str>>,
 }
 
 /// One call's surroundings. Cheap to clone: clones speak of the same call.

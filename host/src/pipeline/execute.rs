@@ -5,7 +5,7 @@ use super::call::Call;
 use super::guard::{Panicked, Stopped, guarded, with_grace};
 use super::keys::Ticket;
 use super::outcome::Outcome;
-use super::{Slot, ToolError, updates};
+use super::{Slot, Step, ToolError, updates};
 use crate::model::{ErrorInfo, ErrorKind, Json, Stage, ToolResult};
 use crate::registry::RegisteredTool;
 
@@ -49,7 +49,7 @@ pub(crate) async fn execute(
         Ok(slot) => slot,
         Err(outcome) => return Executed::NotStarted(outcome),
     };
-    run.sinks.executing(call.cx.position).await;
+    run.sinks.step(call.cx.position, Step::Executing).await;
     if let Err(outcome) = run.not_cancelled(STAGE) {
         return Executed::NotStarted(outcome);
     }
@@ -69,6 +69,7 @@ pub(crate) async fn execute(
     call.cx.close_updates();
     drop(ticket);
     deliveries.finish().await;
+    run.sinks.step(call.cx.position, Step::Executed).await;
     Executed::Ended(match ended {
         Ok(Ok(result)) => checked(tool, result),
         Ok(Err(error)) => Outcome::of_tool_error(honest(run, error), STAGE, tool),

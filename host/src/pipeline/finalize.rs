@@ -8,13 +8,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::batch::Run;
 use super::call::Call;
 use super::guard::{Stopped, with_grace};
 use super::outcome::{Outcome, panicked_hook};
-use super::{Earlier, HookError, HookEvent, OnError, Settled};
+use super::prepare::answered;
+use super::{Earlier, HookAnswer, HookError, HookEvent, OnError, Settled};
 use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, ToolResult, ToolResultMessage, unix_ms};
 use crate::registry::RegisteredHook;
 use crate::telemetry::{self, hook_span};
@@ -34,12 +36,19 @@ pub(crate) struct Finished {
 pub(crate) async fn after_hooks(run: &Run, call: &Call, arguments: &Json, outcome: &mut Outcome) {
     const EVENT: HookEvent = HookEvent::AfterToolCall;
     for hook in call.hooks(run, EVENT) {
-        let answered = with_grace(&run.cancel, run.settings.grace, || {
+        let began = Instant::now();
+        let answer = with_grace(&run.cancel, run.settings.grace, || {
             hook.hook().after_tool_call(&call.cx, arguments, &outcome.result, outcome.is_error, outcome.error.as_ref())
         })
         .instrument(hook_span(hook, EVENT))
         .await;
-        let failure = match answered {
+        let word = match &answer {
+            Ok(Ok(None)) => HookAnswer::Allow,
+            Ok(Ok(Some(_))) => HookAnswer::Override,
+            Ok(Err(_)) | Err(_) => HookAnswer::Failed,
+        };
+        answered(run, call, hook, EVENT, word, began).await;
+        let failure = match answer {
             Ok(Ok(None)) => continue,
             Ok(Ok(Some(change))) => {
                 change.apply(&mut outcome.result, &mut outcome.is_error);

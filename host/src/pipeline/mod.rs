@@ -40,5 +40,5 @@ pub use context::{BatchInfo, CallContext, Surroundings};
 pub use earlier::Earlier;
 pub use hook::{Decision, Hook, HookError, HookEvent, OnError, Settled};
 pub use log::{LogLevel, LogLine, LogSink, NoLogs, TracingLogs};
-pub use sink::{EventSink, SinkError};
+pub use sink::{EventSink, HookAnswer, SinkError, Step, Watcher};
 pub use tool::{Key, KeySpace, Slot, Tool, ToolError};

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::batch::Run;
@@ -10,7 +11,7 @@ use super::call::{Call, Lookup};
 use super::earlier::interrupted;
 use super::guard::{Panicked, Stopped, guarded, with_grace};
 use super::outcome::{Outcome, panicked_hook};
-use super::{Approval, ApprovalRequest, Decision, HookError, HookEvent, Question};
+use super::{Approval, ApprovalRequest, Decision, HookAnswer, HookError, HookEvent, Question, Step};
 use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, duplicate_key};
 use crate::registry::{RegisteredHook, RegisteredTool};
 use crate::schema::Invalid;
@@ -36,7 +37,10 @@ pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
         return Preparation::Immediate { arguments, outcome };
     }
     match steps(run, call, &mut arguments).instrument(call.span_of(STAGE)).await {
-        Ok(tool) => Preparation::Ready { tool, arguments },
+        Ok(tool) => {
+            run.sinks.step(call.cx.position, Step::Prepared).await;
+            Preparation::Ready { tool, arguments }
+        }
         Err(outcome) => Preparation::Immediate { arguments, outcome },
     }
 }
@@ -163,10 +167,18 @@ async fn before_hooks(
     const EVENT: HookEvent = HookEvent::BeforeToolCall;
     let mut questions = Vec::new();
     for hook in call.hooks(run, EVENT) {
-        let decided =
-            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
-                .instrument(hook_span(hook, EVENT))
-                .await;
+        let began = Instant::now();
+        let decided = with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
+            .instrument(hook_span(hook, EVENT))
+            .await;
+        let answer = match &decided {
+            Ok(Ok(Decision::Allow)) => HookAnswer::Allow,
+            Ok(Ok(Decision::ReplaceArguments(_))) => HookAnswer::Replace,
+            Ok(Ok(Decision::Block { .. })) => HookAnswer::Block,
+            Ok(Ok(Decision::Ask { .. })) => HookAnswer::Ask,
+            Ok(Err(_)) | Err(_) => HookAnswer::Failed,
+        };
+        answered(run, call, hook, EVENT, answer, began).await;
         match decided {
             Ok(Ok(Decision::Allow)) => {}
             Ok(Ok(Decision::ReplaceArguments(replaced))) => {
@@ -195,6 +207,19 @@ async fn before_hooks(
     Ok(Ok(questions))
 }
 
+/// Makes known what a hook answered.
+pub(crate) async fn answered(
+    run: &Run,
+    call: &Call,
+    hook: &RegisteredHook,
+    event: HookEvent,
+    answer: HookAnswer,
+    began: Instant,
+) {
+    let step = Step::Hook { hook: hook.name().clone(), event, answer, duration: began.elapsed() };
+    run.sinks.step(call.cx.position, step).await;
+}
+
 fn blocked(hook: &RegisteredHook, reason: Option<String>, terminate: bool) -> Outcome {
     let info = ErrorInfo::new(ErrorKind::Blocked, STAGE)
         .with_plugin(Some(hook.plugin().clone()))
@@ -221,10 +246,17 @@ async fn ask(run: &Run, call: &Call, arguments: &Json, questions: Vec<Question>)
         }
         Err(Outcome::failed(text, info))
     };
-    let Some(approver) = &run.settings.approver else {
+    let Some(approver) = &run.approver else {
         return declined(None, Some("a hook asks for approval and this host has no approver".into()));
     };
-    let request = ApprovalRequest { call: call.cx.call.clone(), arguments: arguments.clone(), questions };
+    let request = ApprovalRequest {
+        batch: call.cx.batch.clone(),
+        position: call.cx.position,
+        call: call.cx.call.clone(),
+        arguments: arguments.clone(),
+        questions,
+    };
+    run.sinks.step(call.cx.position, Step::Asking).await;
     let timeout = run.settings.approval_timeout;
     let answer = tokio::select! {
         biased;

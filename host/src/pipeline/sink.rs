@@ -1,11 +1,73 @@
 //! Who watches a batch.
 
-use async_trait::async_trait;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::model::Event;
+use async_trait::async_trait;
+use serde::Serialize;
+
+use super::{BatchInfo, HookEvent};
+use crate::model::{Event, ToolCall};
 
 /// Why a sink takes no more events.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A point of a call between its events. Cheap to clone.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "step", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Step {
+    /// A hook answered, or failed.
+    Hook {
+        /// The hook.
+        hook: Arc<str>,
+        /// What it was called for.
+        #[serde(rename = "hookEvent")]
+        event: HookEvent,
+        /// What it answered.
+        answer: HookAnswer,
+        /// How long it took, in milliseconds on the wire.
+        #[serde(rename = "durationMs", serialize_with = "milliseconds")]
+        duration: Duration,
+    },
+    /// The approver is asked.
+    Asking,
+    /// The call is fit to run.
+    Prepared,
+    /// The tool is about to run: from here on the call may have had effects.
+    Executing,
+    /// The tool has ended, and every update is delivered.
+    Executed,
+}
+
+/// What a hook answered, without what it said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookAnswer {
+    /// It lets the call go on, or the result stand.
+    Allow,
+    /// It replaced the arguments.
+    Replace,
+    /// It refused the call.
+    Block,
+    /// It asks the approver.
+    Ask,
+    /// It changed the result.
+    Override,
+    /// It failed.
+    Failed,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+/// Watches every batch of a host, whoever runs it.
+pub trait Watcher: Send + Sync {
+    /// A batch begins. The sink is one of the batch's, and is dropped when the batch is over.
+    fn watch(&self, batch: &Arc<BatchInfo>, calls: &[ToolCall]) -> Arc<dyn EventSink>;
+}
 
 /// A consumer of events.
 ///
@@ -24,9 +86,9 @@ pub trait EventSink: Send + Sync {
     /// Takes one event.
     async fn event(&self, event: &Event) -> Result<(), SinkError>;
 
-    /// The call at this position is about to execute: from here on it may have had effects. Awaited like an event. For
-    /// sinks that keep books; a user interface sees the call's start event. Default: nothing.
-    async fn executing(&self, _position: u32) -> Result<(), SinkError> {
+    /// The call at this position has come to a point between its events. Awaited like an event. For sinks that keep books
+    /// or show how a call spends its time. Default: nothing.
+    async fn step(&self, _position: u32, _step: &Step) -> Result<(), SinkError> {
         Ok(())
     }
 

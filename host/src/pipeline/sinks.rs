@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{Panicked, guarded};
-use super::{EventSink, SinkError};
+use super::{EventSink, SinkError, Step};
 use crate::model::Event;
 
 /// The sinks of one batch.
@@ -25,7 +25,7 @@ pub(crate) struct Sinks {
 #[derive(Clone, Copy)]
 enum Word<'a> {
     Event(&'a Event),
-    Executing(u32),
+    Step(u32, &'a Step),
 }
 
 struct Watched {
@@ -78,10 +78,10 @@ impl Sinks {
         self.tell(Word::Event(event)).await;
     }
 
-    /// Says that a call is about to execute.
-    pub(crate) async fn executing(&self, position: u32) {
+    /// Says how far a call is.
+    pub(crate) async fn step(&self, position: u32, step: Step) {
         if !self.is_silent() {
-            Box::pin(self.tell(Word::Executing(position))).await;
+            Box::pin(self.tell(Word::Step(position, &step))).await;
         }
     }
 
@@ -123,7 +123,7 @@ impl Watched {
         let mut delivery = std::pin::pin!(guarded(|| async {
             match word {
                 Word::Event(event) => self.sink.event(event).await,
-                Word::Executing(position) => self.sink.executing(position).await,
+                Word::Step(position, step) => self.sink.step(position, step).await,
             }
         }));
         // Most events are taken at once, and then there is no clock to watch.

@@ -12,3 +12,4 @@ mod properties;
 mod registry;
 mod sinks;
 mod support;
+mod watching;

@@ -7,5 +7,6 @@ pub mod compile;
 pub mod inspect;
 pub mod new;
 pub mod run;
+pub mod serve;
 pub mod test;
 pub mod tools;

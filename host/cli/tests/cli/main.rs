@@ -4,10 +4,12 @@
 
 mod call;
 mod check;
+mod dashboard;
 mod failures;
 mod formats;
 mod information;
 mod journal;
+mod jsonl;
 mod memory;
 mod project;
 mod run;

@@ -108,6 +108,24 @@ pub struct HttpGrant {
     private: bool,
 }
 
+/// For example `GET, HEAD https://api.example.com/v1`.
+impl fmt::Display for HttpGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let methods = match &self.methods {
+            Methods::Any => "any method".into(),
+            Methods::These(methods) => methods.join(", "),
+        };
+        let schemes = self.schemes.iter().map(ToString::to_string).collect::<Vec<_>>().join("|");
+        let ports = match &self.ports {
+            Ports::OfScheme => String::new(),
+            Ports::Any => ":*".into(),
+            Ports::These(ports) => format!(":{}", ports.iter().map(ToString::to_string).collect::<Vec<_>>().join("|")),
+        };
+        let private = if self.private { " (private addresses too)" } else { "" };
+        write!(f, "{methods} {schemes}://{}{ports}{}{private}", self.host, self.path)
+    }
+}
+
 impl HttpGrant {
     /// `host`: GET and HEAD of any path over https, on the scheme's own port, at public addresses or the address named.
     pub fn new(host: &str) -> Result<Self, HttpConfigError> {

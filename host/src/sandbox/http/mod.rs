@@ -82,6 +82,16 @@ impl HttpPolicy {
         self.grants.is_empty()
     }
 
+    /// The grants, each as a person reads it.
+    pub fn grants(&self) -> impl Iterator<Item = String> {
+        self.grants.iter().map(|grant| grant.to_string())
+    }
+
+    /// The secrets' names.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().map(SecretGrant::name)
+    }
+
     /// The limits.
     pub fn limits(&self) -> &HttpLimits {
         &self.limits

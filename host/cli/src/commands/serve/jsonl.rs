@@ -1,0 +1,31 @@
+//! `toolgate serve jsonl`: one client, on standard input and output.
+
+use toolgate_jsonl::Settings;
+
+use super::dashboard::Dashboard;
+use crate::args::{Jsonl, Shared};
+use crate::exit::{Exit, Failure};
+use crate::{cancel, setup};
+
+pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
+    let config = setup::config(shared)?;
+    let runtime = setup::runtime()?;
+    let served = runtime.block_on(async {
+        let stop = cancel::on_stop();
+        let dashboard = Dashboard::new(&args.dashboard);
+        let (host, loader) = tokio::select! {
+            biased;
+            () = stop.token.cancelled() => return Ok(stop.exit()),
+            loaded = setup::filled(dashboard.watch(config.host()).build(), &config) => loaded?,
+        };
+        let page = dashboard.open(&host, &config).await?;
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let serve = toolgate_jsonl::serve(host.clone(), Settings::default(), input, output, stop.token.clone());
+        let served = setup::watching(args.watch, &config, &host, loader, page.beside(serve)).await;
+        served.map_err(|error| Failure::load(format!("standard input or output: {error}")))?;
+        Ok(stop.exit())
+    });
+    // A thread of the pool may still wait for a line.
+    runtime.shutdown_background();
+    served
+}
