@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::commands::serve::mcp::Mcp;
 use crate::exit;
 
 /// Run the tools of AI agents, each in a WebAssembly sandbox.
@@ -50,6 +51,18 @@ pub enum Command {
     Inspect(Inspect),
     /// Compile all plugins into the cache
     Compile(Compile),
+    /// Serve the tools to another program
+    #[command(subcommand)]
+    Serve(Serve),
+}
+
+#[derive(Subcommand)]
+pub enum Serve {
+    /// The tools, over the Model Context Protocol
+    ///
+    /// One client on standard input and output, or any number over HTTP. Each call goes through the whole pipeline, hooks
+    /// included; a hook's question is put to the client where it can ask its user. See docs/mcp.md.
+    Mcp(Box<Mcp>),
 }
 
 const CALL_USAGE: &str = "toolgate call [OPTIONS] TOOL [JSON]

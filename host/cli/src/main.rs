@@ -35,6 +35,7 @@ fn run() -> Exit {
         Command::Tools(tools) => commands::tools::run(&args.shared, &tools),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Compile(compile) => commands::compile::run(&args.shared, &compile),
+        Command::Serve(serve) => commands::serve::run(&args.shared, serve),
     });
     outcome.unwrap_or_else(|failure: Failure| failure.report())
 }
