@@ -9,7 +9,6 @@ use crate::support::Pipe;
 fn what_is_no_message_is_refused_and_the_server_goes_on() {
     let mut client = Pipe::open(&[], json!({}));
     let deep = "[".repeat(100_000);
-    let nested = format!("{}1{}", "[".repeat(120), "]".repeat(120));
     let many = format!("[{}1]", "1,".repeat(200_000));
     let long = format!("\"{}\"", "x".repeat(5 << 20));
     // serde_json reads a string under this key as JSON, so that nesting is not counted through.
@@ -36,7 +35,6 @@ fn what_is_no_message_is_refused_and_the_server_goes_on() {
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}"#.to_owned(),
         call(&deep),
-        call(&nested),
         call(&many),
         call(&long),
         call(&raw),

@@ -28,8 +28,8 @@ const IDLE: Duration = Duration::from_secs(300);
 /// Bytes of a request head.
 const HEAD: usize = 64 << 10;
 
-/// How long connections get to end once everything that ran over them has.
-const LAST: Duration = Duration::from_secs(2);
+/// How long connections get to write their last answers once everything that ran over them has ended.
+const LAST: Duration = Duration::from_secs(1);
 
 /// A server that listens.
 pub struct HttpServer {
@@ -95,12 +95,19 @@ impl HttpServer {
         }
         drop(listener);
         server.finish().await;
+        // Answers are on their way; streams that only wait for news end when they are told to.
+        let is_over = all_ended(&mut connections).await;
         streams.cancel();
-        let ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST, ended).await.is_err() {
+        if !is_over && !all_ended(&mut connections).await {
             connections.shutdown().await;
         }
     }
+}
+
+/// Whether all connections end in a moment.
+async fn all_ended(connections: &mut JoinSet<()>) -> bool {
+    let ended = async { while connections.join_next().await.is_some() {} };
+    tokio::time::timeout(LAST, ended).await.is_ok()
 }
 
 /// A page in a browser may call this server only where it comes from the server's own address or was named.
