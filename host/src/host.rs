@@ -11,7 +11,7 @@ use crate::pipeline::batch::{self, Run, Settings};
 use crate::pipeline::keys::Keys;
 use crate::pipeline::sinks::Sinks;
 use crate::pipeline::{Approver, Batch, BatchInfo, BatchOutcome, DEFAULT_CONVERSATION, LogSink, TracingLogs};
-use crate::registry::{Plugin, Registry, RegistryError, Snapshot};
+use crate::registry::{Plugin, Registry, RegistryError, Snapshot, Update};
 use crate::state::StateStore;
 
 /// Runs batches of tool calls on the plugins it holds. Cheap to clone; all clones are one host.
@@ -64,6 +64,15 @@ impl Host {
         self.0.registry.unload(plugin)
     }
 
+    /// Makes several changes as one, all of them or none. Batches that run already go on with what they began with.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Self::load) and [`unload`](Self::unload); nothing has changed then.
+    pub fn update(&self, update: Update) -> Result<(), RegistryError> {
+        self.0.registry.update(update)
+    }
+
     /// Counts the changes to what is loaded, and wakes whoever waits for one.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.registry.changes()
@@ -86,7 +95,7 @@ impl Host {
     ///
     /// Outside a tokio runtime with time enabled.
     pub async fn run(&self, batch: Batch) -> BatchOutcome {
-        let Batch { message, turn, conversation, cancel, sinks, mode, active, earlier } = batch;
+        let Batch { message, turn, conversation, cancel, sinks, mode, active, earlier, trace_parent } = batch;
         let host = &*self.0;
         let conversation = conversation.unwrap_or_else(|| DEFAULT_CONVERSATION.into());
         let mut own_turn = None;
@@ -107,6 +116,7 @@ impl Host {
             registry: host.registry.snapshot(),
             active,
             earlier,
+            trace_parent,
             sinks: Arc::new(Sinks::new(sinks, host.settings.sink_timeout)),
             cancel,
             info: Arc::new(info),
@@ -156,6 +166,7 @@ impl Default for HostBuilder {
             key_timeout: Duration::from_secs(300),
             approver: None,
             logs: Arc::new(TracingLogs),
+            trace_content: false,
         };
         Self { settings, hook_order: Vec::new(), state: Arc::default() }
     }
@@ -203,6 +214,12 @@ impl HostBuilder {
     /// Where plugins' log lines go. Default: `tracing`.
     pub fn logs(mut self, logs: Arc<dyn LogSink>) -> Self {
         self.settings.logs = logs;
+        self
+    }
+
+    /// Whether spans hold the calls' arguments and results (at most 32 KiB of each): they may be private. Default: no.
+    pub fn trace_content(mut self, content: bool) -> Self {
+        self.settings.trace_content = content;
         self
     }
 

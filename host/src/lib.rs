@@ -13,5 +13,6 @@ pub mod registry;
 pub mod sandbox;
 pub mod schema;
 pub mod state;
+pub mod telemetry;
 
 pub use host::{Host, HostBuilder};

@@ -103,6 +103,10 @@ pub struct Run {
     #[command(flatten)]
     pub approve: Approve,
 
+    /// Load plugins again when toolgate.toml or a component changes; calls that run go on with what they began with
+    #[arg(long)]
+    pub watch: bool,
+
     #[command(flatten)]
     pub record: Record,
 }

@@ -4,14 +4,16 @@ use std::io::{self, IsTerminal as _, Write};
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use toolgate::telemetry::otel::{self, Exporting};
 
 use crate::exit::Failure;
 use crate::view::Screen;
 
-/// Starts logging.
-pub fn start(level: &str, screen: Screen) -> Result<(), Failure> {
+/// Starts logging, and sending traces where the environment names a collector: until what it returns is dropped.
+pub fn start(level: &str, screen: Screen) -> Result<Option<Exporting>, Failure> {
     // Not `EnvFilter`: it compiles regular expressions at every start.
     let wrong = |why: String| {
         let accepted = "off, error, warn, info, debug, trace, or targets as in warn,toolgate::guest=debug";
@@ -25,7 +27,14 @@ pub fn start(level: &str, screen: Screen) -> Result<(), Failure> {
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(Above(screen))
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
-    tracing_subscriber::registry().with(targets).with(layer).try_init().map_err(Failure::usage)
+    let registry = tracing_subscriber::registry().with(layer.with_filter(targets));
+    if !otel::is_configured() {
+        registry.try_init().map_err(Failure::usage)?;
+        return Ok(None);
+    }
+    let (traces, exporting) = otel::start().map_err(Failure::usage)?;
+    registry.with(traces).try_init().map_err(Failure::usage)?;
+    Ok(Some(exporting))
 }
 
 /// Writes above the live view, which is drawn again below.

@@ -29,7 +29,7 @@ fn run() -> Exit {
     let _restored = terminal::Restored;
     let args = Args::parse();
     let screen = view::Screen::new();
-    let outcome = logging::start(&args.log, screen.clone()).and_then(|()| match args.command {
+    let outcome = logging::start(&args.log, screen.clone()).and_then(|_exporting| match args.command {
         Command::Run(run) => commands::run::run(&args.shared, run, screen),
         Command::Call(call) => commands::call::run(&args.shared, call, screen),
         Command::Tools(tools) => commands::tools::run(&args.shared, &tools),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use toolgate::Host;
 use toolgate::component::Loader;
-use toolgate::config::Config;
+use toolgate::config::{Config, Reloaded, Reloader, watch};
 use toolgate::pipeline::{Approver, TracingLogs};
+use toolgate::telemetry::{TraceParent, otel};
 
 use crate::args::{Approve, Shared};
 use crate::exit::Failure;
@@ -68,9 +69,50 @@ pub fn loader(config: &Config) -> Result<Loader, Failure> {
 
 /// A host with all plugins.
 pub async fn host(config: &Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Failure> {
-    let host = empty(config, approver);
-    config.load_plugins(&host, &loader(config)?).await.map_err(all)?;
-    Ok(host)
+    Ok(host_and_loader(config, approver).await?.0)
+}
+
+/// The same with what loads plugins later.
+pub async fn host_and_loader(
+    config: &Config,
+    approver: Option<Arc<dyn Approver>>,
+) -> Result<(Host, Loader), Failure> {
+    let (host, loader) = (empty(config, approver), loader(config)?);
+    config.load_plugins(&host, &loader).await.map_err(all)?;
+    Ok((host, loader))
+}
+
+/// Does some work, and meanwhile loads what changes on disk where `--watch` asks for it.
+pub async fn watching<T>(wanted: bool, config: &Config, host: &Host, loader: Loader, work: impl Future<Output = T>) -> T {
+    if !wanted {
+        return work.await;
+    }
+    tokio::select! {
+        biased;
+        done = work => done,
+        never = watch(Reloader::new(config.clone(), loader), host, tell) => match never {},
+    }
+}
+
+fn tell(report: Reloaded) {
+    for why in &report.refused {
+        tracing::warn!(target: "toolgate::reload", "{why}");
+    }
+    for (plugins, what) in [(&report.loaded, "loaded"), (&report.replaced, "replaced"), (&report.unloaded, "unloaded")] {
+        for plugin in plugins {
+            tracing::info!(target: "toolgate::reload", plugin, "{what}");
+        }
+    }
+    if !report.needs_restart.is_empty() {
+        let keys = report.needs_restart.join(", ");
+        tracing::warn!(target: "toolgate::reload", "toolgate.toml has another value for {keys}: it counts after a restart");
+    }
+}
+
+/// Where the caller's trace is, as a process is told: in `TRACEPARENT`.
+pub fn trace_parent() -> Option<TraceParent> {
+    let given = std::env::var("TRACEPARENT").ok()?;
+    given.parse().inspect_err(|error| tracing::warn!("TRACEPARENT: {error}")).ok()
 }
 
 /// A host with what a call of this tool needs.
@@ -105,7 +147,7 @@ fn names(host: &Host) -> String {
 }
 
 fn empty(config: &Config, approver: Option<Arc<dyn Approver>>) -> Host {
-    let builder = config.host();
+    let builder = config.host().trace_content(otel::content_is_wanted());
     match approver {
         Some(approver) => builder.approver(approver),
         None => builder,

@@ -71,7 +71,8 @@ impl WasiHttpView for CallState {
                     cx.deny(Denial { plugin: plugin.clone(), capability: "http".into(), subject, rule });
                 }
             };
-            HttpCtx::new(policy, self.http_client.clone(), Arc::new(deny))
+            let trace_parent = self.cx.as_ref().and_then(|cx| cx.trace_parent.clone());
+            HttpCtx::new(policy, self.http_client.clone(), Arc::new(deny)).with_trace_parent(trace_parent)
         });
         http.view(&mut self.table)
     }

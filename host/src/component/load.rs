@@ -221,6 +221,7 @@ impl Loader {
         }
         let mut plugin = Plugin::native(name);
         plugin.arguments_bytes = Some(loaded.info.limits.arguments_bytes);
+        plugin.digest = Some(info.sha256.as_str().into());
         for definition in described.tools {
             plugin = plugin.tool(ComponentTool { loaded: loaded.clone(), definition });
         }

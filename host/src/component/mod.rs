@@ -16,6 +16,7 @@ mod plugin;
 mod ticker;
 mod wasi;
 
+pub(crate) use cache::sha256_hex;
 pub use cache::{CacheError, CompileCache};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};

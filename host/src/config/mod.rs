@@ -10,7 +10,11 @@ mod limits;
 mod open;
 mod raw;
 mod read;
+#[cfg(feature = "component")]
+mod reload;
 mod validate;
+#[cfg(feature = "watch")]
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +31,10 @@ use crate::sandbox::{Grants, Limits};
 pub use error::{ConfigError, Problem};
 #[cfg(feature = "component")]
 pub use open::OpenError;
+#[cfg(feature = "component")]
+pub use reload::{Reloaded, Reloader};
+#[cfg(feature = "watch")]
+pub use watch::watch;
 
 /// A checked toolgate.toml. Paths are absolute or relative to the current directory.
 #[derive(Clone, Debug)]
@@ -64,7 +72,7 @@ pub struct Config {
 }
 
 /// One plugin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PluginConfig {
     /// Its name in this host.

@@ -104,7 +104,7 @@ impl Config {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn hook_of(&self, plugin: &PluginConfig) -> Option<&HookConfig> {
+    pub(super) fn hook_of(&self, plugin: &PluginConfig) -> Option<&HookConfig> {
         self.hooks.iter().find(|hook| hook.plugin == plugin.name)
     }
 
@@ -120,7 +120,17 @@ impl Config {
 
     /// Loads one plugin as this config wants it, for [`Host::load`] or [`Host::replace`].
     pub async fn load_plugin(&self, plugin: &PluginConfig, loader: &Loader) -> Result<Plugin, OpenError> {
-        let loaded = loader.load(plugin.spec()).await?;
+        self.load_from(plugin, Source::File(plugin.file.clone()), loader).await
+    }
+
+    /// The same from bytes that were read already.
+    pub(super) async fn load_from(
+        &self,
+        plugin: &PluginConfig,
+        source: Source,
+        loader: &Loader,
+    ) -> Result<Plugin, OpenError> {
+        let loaded = loader.load(PluginSpec { source, ..plugin.spec() }).await?;
         plugin.settle(loaded, self.hook_of(plugin))
     }
 }

@@ -21,6 +21,7 @@ use crate::model::{
 };
 use crate::registry::{ActiveTools, RegisteredTool, Snapshot};
 use crate::state::StateStore;
+use crate::telemetry::{self, TraceParent};
 
 /// The conversation of batches that name none.
 pub const DEFAULT_CONVERSATION: &str = "default";
@@ -48,6 +49,8 @@ pub struct Batch {
     /// How the calls stood when an earlier run of this batch ended, by position; see
     /// [`journal`](crate::journal). What is missing had not begun. Default: nothing had.
     pub earlier: Vec<Earlier>,
+    /// The caller's place in a distributed trace; see [`telemetry`](crate::telemetry). Default: none.
+    pub trace_parent: Option<TraceParent>,
 }
 
 impl Batch {
@@ -92,6 +95,12 @@ impl Batch {
         self
     }
 
+    /// Sets the caller's place in a distributed trace.
+    pub fn trace_parent(mut self, trace_parent: TraceParent) -> Self {
+        self.trace_parent = Some(trace_parent);
+        self
+    }
+
     /// Resumes the batch from where an earlier run of it came.
     pub fn resume(mut self, earlier: Vec<Earlier>) -> Self {
         self.earlier = earlier;
@@ -117,6 +126,8 @@ pub(crate) struct Settings {
     pub key_timeout: Duration,
     pub approver: Option<Arc<dyn Approver>>,
     pub logs: Arc<dyn LogSink>,
+    /// Whether spans hold arguments and results.
+    pub trace_content: bool,
 }
 
 /// One batch under way: what all its calls share.
@@ -125,6 +136,7 @@ pub(crate) struct Run {
     pub registry: Arc<Snapshot>,
     pub active: ActiveTools,
     pub earlier: Vec<Earlier>,
+    pub trace_parent: Option<TraceParent>,
     pub sinks: Arc<Sinks>,
     pub cancel: CancellationToken,
     pub info: Arc<BatchInfo>,
@@ -173,6 +185,11 @@ struct Ready {
 
 /// Runs a batch to its end.
 pub(crate) async fn run(run: Run, message: &AssistantMessage, mode: ExecutionMode) -> BatchOutcome {
+    let span = telemetry::batch_span(&run.info, run.trace_parent.as_ref());
+    all(run, message, mode).instrument(span).await
+}
+
+async fn all(run: Run, message: &AssistantMessage, mode: ExecutionMode) -> BatchOutcome {
     let calls = &message.calls;
     let messages = match message.stop_reason {
         StopReason::Error | StopReason::Aborted => Vec::new(),
@@ -319,10 +336,12 @@ async fn complete(run: &Run, ready: Ready) -> Finished {
 /// dropped.
 async fn perform(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json, ticket: Ticket) -> Outcome {
     let performed = guarded(|| async {
-        match execute(run, call, tool, arguments, ticket).await {
+        let executed = execute(run, call, tool, arguments, ticket).instrument(call.span_of(Stage::Execute));
+        match executed.await {
             Executed::NotStarted(outcome) => outcome,
             Executed::Ended(mut outcome) => {
-                after_hooks(run, call, arguments, &mut outcome).await;
+                let finalize = call.span_of(Stage::Finalize);
+                after_hooks(run, call, arguments, &mut outcome).instrument(finalize).await;
                 outcome
             }
         }

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tracing::Span;
 
 use super::batch::Run;
 use super::{CallContext, Earlier, HookEvent};
-use crate::model::{Event, ToolCall};
+use crate::model::{Event, Stage, ToolCall};
 use crate::registry::{RegisteredHook, RegisteredTool};
+use crate::telemetry;
 
 /// A call whose start event was delivered.
 pub(crate) struct Call {
     pub cx: CallContext,
     pub lookup: Lookup,
     pub started: Instant,
+    /// Covers all stages.
+    pub span: Span,
 }
 
 /// What the name stands for, in this batch.
@@ -47,7 +51,8 @@ impl Call {
             Lookup::Found(tool) => Some(tool.plugin().clone()),
             Lookup::Inactive(_) | Lookup::Unknown => None,
         };
-        let cx = CallContext::new(
+        let span = telemetry::call_span(call, plugin.as_deref(), run.settings.trace_content);
+        let mut cx = CallContext::new(
             call.clone(),
             plugin,
             u32::try_from(position).unwrap_or(u32::MAX),
@@ -56,7 +61,13 @@ impl Call {
             run.state.clone(),
             run.settings.logs.clone(),
         );
-        Self { cx, lookup, started }
+        cx.trace_parent = telemetry::trace_parent(&span, run.trace_parent.as_ref());
+        Self { cx, lookup, started, span }
+    }
+
+    /// A stage of this call, for traces.
+    pub(crate) fn span_of(&self, stage: Stage) -> Span {
+        telemetry::stage_span(&self.span, stage)
     }
 
     /// The hooks to call for an event of this call, in order.

@@ -8,6 +8,7 @@ use super::LogSink;
 use super::updates::Updates;
 use crate::model::{Denial, Json, Metrics, ToolCall, ToolResult};
 use crate::state::StateStore;
+use crate::telemetry::TraceParent;
 
 /// The batch a call belongs to.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct CallContext {
     pub state: Arc<StateStore>,
     /// Where guests' log lines go.
     pub logs: Arc<dyn LogSink>,
+    /// The call's place in a distributed trace, for requests that its code sends.
+    pub trace_parent: Option<TraceParent>,
     updates: Arc<Mutex<Option<Arc<Updates>>>>,
     record: Arc<Mutex<Record>>,
 }
@@ -63,7 +66,8 @@ impl CallContext {
         state: Arc<StateStore>,
         logs: Arc<dyn LogSink>,
     ) -> Self {
-        Self { call, plugin, position, batch, cancel, state, logs, updates: Arc::default(), record: Arc::default() }
+        let (updates, record) = Default::default();
+        Self { call, plugin, position, batch, cancel, state, logs, trace_parent: None, updates, record }
     }
 
     /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.

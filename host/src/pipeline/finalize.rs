@@ -8,6 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument as _;
+
 use super::batch::Run;
 use super::call::Call;
 use super::guard::{Stopped, with_grace};
@@ -15,6 +17,7 @@ use super::outcome::{Outcome, panicked_hook};
 use super::{Earlier, HookError, HookEvent, OnError, Settled};
 use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, ToolResult, ToolResultMessage, unix_ms};
 use crate::registry::RegisteredHook;
+use crate::telemetry::{self, hook_span};
 
 /// A call whose end event was delivered.
 #[derive(Clone)]
@@ -34,6 +37,7 @@ pub(crate) async fn after_hooks(run: &Run, call: &Call, arguments: &Json, outcom
         let answered = with_grace(&run.cancel, run.settings.grace, || {
             hook.hook().after_tool_call(&call.cx, arguments, &outcome.result, outcome.is_error, outcome.error.as_ref())
         })
+        .instrument(hook_span(hook, EVENT))
         .await;
         let failure = match answered {
             Ok(Ok(None)) => continue,
@@ -87,6 +91,15 @@ pub(crate) async fn end(run: &Run, call: &Call, outcome: Outcome) -> Finished {
         error.denials = call.cx.denials();
     }
     let duration = call.started.elapsed();
+    let ended = telemetry::Ended {
+        call: &call.cx.call,
+        plugin: call.cx.plugin.as_deref(),
+        result: &result,
+        error: error.as_ref(),
+        is_error,
+        duration,
+    };
+    telemetry::ended(&call.span, &ended, run.settings.trace_content);
     let finished = Finished { result: Arc::new(result), is_error, error, duration, settled_earlier: None };
     announce(run, call, &finished).await;
     finished
@@ -133,7 +146,9 @@ pub(crate) async fn settled(run: &Run, call: &Call, arguments: Json, finished: &
         duration: finished.duration,
     };
     for hook in call.hooks(run, EVENT) {
-        let answered = with_grace(&run.cancel, run.settings.grace, || hook.hook().settled(&call.cx, &notice)).await;
+        let answered = with_grace(&run.cancel, run.settings.grace, || hook.hook().settled(&call.cx, &notice))
+            .instrument(hook_span(hook, EVENT))
+            .await;
         let error = match answered {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => error,

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument as _;
+
 use super::batch::Run;
 use super::call::{Call, Lookup};
 use super::earlier::interrupted;
@@ -12,6 +14,7 @@ use super::{Approval, ApprovalRequest, Decision, HookError, HookEvent, Question}
 use crate::model::{ErrorInfo, ErrorKind, Event, Json, Stage, ToolCall, duplicate_key};
 use crate::registry::{RegisteredHook, RegisteredTool};
 use crate::schema::Invalid;
+use crate::telemetry::hook_span;
 
 const STAGE: Stage = Stage::Prepare;
 
@@ -32,7 +35,7 @@ pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
     if let Some(outcome) = interrupted(run, call) {
         return Preparation::Immediate { arguments, outcome };
     }
-    match steps(run, call, &mut arguments).await {
+    match steps(run, call, &mut arguments).instrument(call.span_of(STAGE)).await {
         Ok(tool) => Preparation::Ready { tool, arguments },
         Err(outcome) => Preparation::Immediate { arguments, outcome },
     }
@@ -160,7 +163,9 @@ async fn before_hooks(
     let mut questions = Vec::new();
     for hook in call.hooks(run, EVENT) {
         let decided =
-            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments)).await;
+            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
+                .instrument(hook_span(hook, EVENT))
+                .await;
         match decided {
             Ok(Ok(Decision::Allow)) => {}
             Ok(Ok(Decision::ReplaceArguments(replaced))) => {

@@ -24,6 +24,8 @@ pub struct Snapshot {
     plugins: Vec<Loaded>,
     by_name: HashMap<String, Arc<RegisteredTool>>,
     hooks: Vec<Arc<RegisteredHook>>,
+    /// As the operator wants it; names that are not loaded stand in it too.
+    hook_order: Vec<String>,
 }
 
 impl Snapshot {
@@ -47,7 +49,12 @@ impl Snapshot {
         self.plugins.iter().map(|plugin| &plugin.name)
     }
 
-    fn of(plugins: Vec<Loaded>, hook_order: &[String]) -> Self {
+    /// The sha256 of the component a plugin was loaded from, in hexadecimal.
+    pub fn digest(&self, plugin: &str) -> Option<&str> {
+        self.plugins.iter().find(|loaded| *loaded.name == *plugin)?.digest.as_deref()
+    }
+
+    fn of(plugins: Vec<Loaded>, hook_order: Vec<String>) -> Self {
         let mut by_name = HashMap::new();
         for tool in plugins.iter().flat_map(|plugin| &plugin.tools) {
             by_name.insert(tool.name().to_owned(), tool.clone());
@@ -58,21 +65,54 @@ impl Snapshot {
         let mut hooks: Vec<_> = plugins.iter().filter_map(|plugin| plugin.hook.clone()).collect();
         // Stable: those that are not named follow in the order they were loaded.
         hooks.sort_by_key(rank);
-        Self { plugins, by_name, hooks }
+        Self { plugins, by_name, hooks, hook_order }
+    }
+}
+
+/// Several changes as one: all of them or none, and whoever waits for changes is woken once.
+#[derive(Default)]
+pub struct Update {
+    unload: Vec<String>,
+    load: Vec<Plugin>,
+    hook_order: Option<Vec<String>>,
+}
+
+impl Update {
+    /// No change yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Loads a plugin, or puts it in the place of the one with its name.
+    pub fn load(mut self, plugin: Plugin) -> Self {
+        self.load.push(plugin);
+        self
+    }
+
+    /// Takes a plugin out. Plugins are taken out before others are loaded, so a tool may move between two.
+    pub fn unload(mut self, plugin: impl Into<String>) -> Self {
+        self.unload.push(plugin.into());
+        self
+    }
+
+    /// Sets the order hooks are called in, by plugin name.
+    pub fn hook_order(mut self, plugins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hook_order = Some(plugins.into_iter().map(Into::into).collect());
+        self
     }
 }
 
 /// The changing set of loaded plugins.
 pub(crate) struct Registry {
     current: Mutex<Arc<Snapshot>>,
-    hook_order: Vec<String>,
     changes: watch::Sender<u64>,
 }
 
 impl Registry {
     /// An empty registry. Hooks are called in `hook_order`, those it does not name after them as they were loaded.
     pub(crate) fn new(hook_order: Vec<String>) -> Self {
-        Self { current: Mutex::default(), hook_order, changes: watch::Sender::new(0) }
+        let empty = Snapshot::of(Vec::new(), hook_order);
+        Self { current: Mutex::new(Arc::new(empty)), changes: watch::Sender::new(0) }
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -85,44 +125,52 @@ impl Registry {
 
     pub(crate) fn load(&self, plugin: Plugin) -> Result<(), RegistryError> {
         let loaded = Loaded::new(plugin)?;
-        self.change(|plugins| {
+        self.change(|plugins, _| {
             if plugins.iter().any(|other| other.name == loaded.name) {
                 return Err(RegistryError::PluginExists { plugin: loaded.name.to_string() });
             }
-            no_tool_of_others(plugins, &loaded)?;
-            plugins.push(loaded);
+            put(plugins, loaded);
             Ok(())
         })
     }
 
     pub(crate) fn replace(&self, plugin: Plugin) -> Result<(), RegistryError> {
         let loaded = Loaded::new(plugin)?;
-        self.change(|plugins| {
-            no_tool_of_others(plugins, &loaded)?;
-            let Some(old) = plugins.iter_mut().find(|other| other.name == loaded.name) else {
+        self.change(|plugins, _| {
+            if plugins.iter().all(|other| other.name != loaded.name) {
                 return Err(RegistryError::NotLoaded { plugin: loaded.name.to_string() });
-            };
-            *old = loaded;
+            }
+            put(plugins, loaded);
             Ok(())
         })
     }
 
     pub(crate) fn unload(&self, name: &str) -> Result<(), RegistryError> {
-        self.change(|plugins| {
-            let Some(at) = plugins.iter().position(|plugin| &*plugin.name == name) else {
-                return Err(RegistryError::NotLoaded { plugin: name.to_owned() });
-            };
-            plugins.remove(at);
+        self.change(|plugins, _| take(plugins, name))
+    }
+
+    pub(crate) fn update(&self, update: Update) -> Result<(), RegistryError> {
+        let loaded = update.load.into_iter().map(Loaded::new).collect::<Result<Vec<_>, _>>()?;
+        self.change(|plugins, hook_order| {
+            update.unload.iter().try_for_each(|name| take(plugins, name))?;
+            loaded.into_iter().for_each(|loaded| put(plugins, loaded));
+            if let Some(order) = update.hook_order {
+                *hook_order = order;
+            }
             Ok(())
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Loaded>) -> Result<(), RegistryError>) -> Result<(), RegistryError> {
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<Loaded>, &mut Vec<String>) -> Result<(), RegistryError>,
+    ) -> Result<(), RegistryError> {
         let replaced = {
             let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut plugins = current.plugins.clone();
-            change(&mut plugins)?;
-            std::mem::replace(&mut *current, Arc::new(Snapshot::of(plugins, &self.hook_order)))
+            let (mut plugins, mut hook_order) = (current.plugins.clone(), current.hook_order.clone());
+            change(&mut plugins, &mut hook_order)?;
+            no_tool_twice(&plugins)?;
+            std::mem::replace(&mut *current, Arc::new(Snapshot::of(plugins, hook_order)))
         };
         // Whatever the old plugin holds is dropped outside the lock.
         drop(replaced);
@@ -131,13 +179,30 @@ impl Registry {
     }
 }
 
-fn no_tool_of_others(plugins: &[Loaded], loaded: &Loaded) -> Result<(), RegistryError> {
-    for other in plugins.iter().filter(|other| other.name != loaded.name) {
-        for tool in &other.tools {
-            if loaded.tools.iter().any(|new| new.name() == tool.name()) {
+/// Puts a plugin in the place of the one with its name, or behind all others.
+fn put(plugins: &mut Vec<Loaded>, loaded: Loaded) {
+    match plugins.iter_mut().find(|other| other.name == loaded.name) {
+        Some(old) => *old = loaded,
+        None => plugins.push(loaded),
+    }
+}
+
+fn take(plugins: &mut Vec<Loaded>, name: &str) -> Result<(), RegistryError> {
+    let Some(at) = plugins.iter().position(|plugin| &*plugin.name == name) else {
+        return Err(RegistryError::NotLoaded { plugin: name.to_owned() });
+    };
+    plugins.remove(at);
+    Ok(())
+}
+
+fn no_tool_twice(plugins: &[Loaded]) -> Result<(), RegistryError> {
+    let mut seen: HashMap<&str, &Loaded> = HashMap::new();
+    for plugin in plugins {
+        for tool in &plugin.tools {
+            if let Some(other) = seen.insert(tool.name(), plugin) {
                 return Err(RegistryError::ToolExists {
                     tool: tool.name().to_owned(),
-                    plugin: loaded.name.to_string(),
+                    plugin: plugin.name.to_string(),
                     other: other.name.to_string(),
                 });
             }

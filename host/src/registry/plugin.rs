@@ -40,6 +40,8 @@ pub struct Plugin {
     pub idempotent_tools: Vec<String>,
     /// Largest arguments of one call, in bytes as the model wrote them. `None` is no limit.
     pub arguments_bytes: Option<usize>,
+    /// The sha256 of the component it was loaded from, in hexadecimal; none for a native plugin.
+    pub digest: Option<Arc<str>>,
 }
 
 impl Plugin {
@@ -53,6 +55,7 @@ impl Plugin {
             inactive_tools: Vec::new(),
             idempotent_tools: Vec::new(),
             arguments_bytes: None,
+            digest: None,
         }
     }
 
@@ -178,6 +181,7 @@ pub(super) struct Loaded {
     pub name: Arc<str>,
     pub tools: Vec<Arc<RegisteredTool>>,
     pub hook: Option<Arc<RegisteredHook>>,
+    pub digest: Option<Arc<str>>,
 }
 
 impl Loaded {
@@ -230,6 +234,6 @@ impl Loaded {
             let tools = hook_tools.map(HashSet::from_iter);
             Arc::new(RegisteredHook { hook, plugin: name.clone(), on_error, tools })
         });
-        Ok(Self { name, tools, hook })
+        Ok(Self { name, tools, hook, digest: plugin.digest })
     }
 }

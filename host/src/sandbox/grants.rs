@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::http::HttpPolicy;
 
 /// Everything granted to one plugin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grants {
     /// Directories, in the order given; guest paths are distinct.

@@ -100,6 +100,19 @@ async fn a_granted_page_comes_back_as_text() {
     assert!(head.starts_with("GET /a?b=c HTTP/1.1\r\n") && head.contains("accept-encoding: identity\r\n"), "{head}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_carries_on_the_callers_trace() {
+    let server = Server::saying("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nx").await;
+    let host = fetcher(vec![server.grant()], |_, _| {}).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let call = batch([("http-fetch", json!({"url": server.url("/")}))]);
+    host.run(call.trace_parent(trace.parse().unwrap())).await;
+    fetch(&host, &server.url("/")).await;
+    let heads = server.heads.lock().unwrap().clone();
+    assert_eq!(heads.matches(&format!("traceparent: {trace}\r\n")).count(), 1, "{heads}");
+    assert_eq!(heads.matches("traceparent").count(), 1, "{heads}");
+}
+
 /// extism pdk.rs, openfang #1060: the target of a redirect was not checked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_to_what_is_not_granted_is_denied_and_listed() {

@@ -12,6 +12,7 @@ mod keys;
 mod limits;
 mod numbers;
 mod registry;
+mod reload;
 mod state;
 mod toolchains;
 mod wit;

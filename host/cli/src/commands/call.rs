@@ -77,6 +77,7 @@ async fn call(
     let message = AssistantMessage::of_calls([ToolCall::new("call-1", tool, arguments)]);
     // The operator calls what is there, whatever a conversation would have unlocked.
     let mut batch = Batch::new(message).cancel(cancel.clone()).active(ActiveTools::only([tool]));
+    batch.trace_parent = setup::trace_parent();
     if std::io::stderr().is_terminal() {
         let progress: Arc<dyn EventSink> = Arc::new(Progress::new(screen));
         batch = batch.sink(progress);

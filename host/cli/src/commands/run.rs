@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
+use toolgate::Host;
 use toolgate::config::Config;
 use toolgate::pipeline::{Batch, DEFAULT_CONVERSATION, EventSink};
 use toolgate::registry::ActiveTools;
@@ -33,19 +34,29 @@ pub fn run(shared: &Shared, args: Run, screen: Screen) -> Result<Exit, Failure> 
 async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<Exit, Failure> {
     let cancel = cancel::on_ctrl_c();
     let approver = Arc::new(CommandLine::new(&args.approve, screen.clone()));
-    let host = tokio::select! {
+    let (host, loader) = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(Exit::Cancelled),
-        host = setup::host(config, Some(approver)) => host?,
+        loaded = setup::host_and_loader(config, Some(approver)) => loaded?,
     };
     setup::check_approved(&args.approve, &host)?;
+    setup::watching(args.watch, config, &host, loader, all_turns(&host, &cancel, args, screen, out)).await
+}
+
+async fn all_turns(
+    host: &Host,
+    cancel: &CancellationToken,
+    args: &Run,
+    screen: Screen,
+    out: Out,
+) -> Result<Exit, Failure> {
     let mut messages = input::messages(&args.file)?;
     let mut records = Records::open(&args.record)?;
     let watcher = Watcher::new(args.output, screen, out.clone());
     let mut active = ActiveTools::initial();
     let mut exit = Exit::Ok;
     let mut turn = 0;
-    while let Some(message) = next(&mut messages, &cancel).await {
+    while let Some(message) = next(&mut messages, cancel).await {
         let message = message?;
         turn += 1;
         let started = Instant::now();
@@ -53,6 +64,7 @@ async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<
         let name: Arc<str> = turn.to_string().into();
         let mut batch = Batch::new(message.clone()).turn(name.clone()).cancel(cancel.clone());
         batch = batch.active(active.clone()).sink(watcher.sink());
+        batch.trace_parent = setup::trace_parent();
         let mut recording = None;
         if let Some(records) = &mut records {
             let (recorded, sink) = records.attach(turn, &message, batch)?;

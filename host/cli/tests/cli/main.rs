@@ -8,5 +8,6 @@ mod information;
 mod journal;
 mod run;
 mod support;
+mod telemetry;
 #[cfg(unix)]
 mod terminal;

@@ -23,11 +23,15 @@ use wasmtime_wasi_http::{
 };
 
 use crate::sandbox::http::{Denied, HttpLimits, HttpPolicy, Permit};
+use crate::telemetry::TraceParent;
 use body::ResponseBody;
 pub use connect::{HttpClient, Resolve, SystemResolver};
 
 /// Most that a guest hands over in one write to a request's body; two such pieces are held at once.
 const REQUEST_CHUNK: usize = 64 << 10;
+
+/// Where a request belongs in a distributed trace (W3C Trace Context).
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Puts `wasi:http/types` and `outgoing-handler` into a linker that has WASI's other interfaces already.
 pub fn add_to_linker<T: WasiHttpView + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
@@ -47,7 +51,13 @@ impl HttpCtx {
     /// HTTP under a policy. `deny` hears of each denial, at once.
     pub fn new(policy: Arc<HttpPolicy>, client: Arc<HttpClient>, deny: Deny) -> Self {
         let slots = Arc::new(Semaphore::new(policy.limits().connections));
-        Self { ctx: WasiHttpCtx::new(), hooks: Hooks { policy, client, deny, slots } }
+        Self { ctx: WasiHttpCtx::new(), hooks: Hooks { policy, client, deny, slots, trace_parent: None } }
+    }
+
+    /// Requests carry on this trace, unless the guest sets a `traceparent` of its own.
+    pub fn with_trace_parent(mut self, trace_parent: Option<TraceParent>) -> Self {
+        self.hooks.trace_parent = trace_parent;
+        self
     }
 
     /// What [`WasiHttpView::http`] returns.
@@ -75,6 +85,7 @@ struct Hooks {
     client: Arc<HttpClient>,
     deny: Deny,
     slots: Arc<Semaphore>,
+    trace_parent: Option<TraceParent>,
 }
 
 impl WasiHttpHooks for Hooks {
@@ -142,6 +153,12 @@ impl Hooks {
         parts.version = http::Version::HTTP_11;
         let host = permit.target.authority().parse().map_err(|_| Error::HttpRequestUriInvalid)?;
         parts.headers.insert(header::HOST, host);
+        if let Some(trace) = &self.trace_parent
+            && !parts.headers.contains_key(TRACE_PARENT)
+        {
+            let value = HeaderValue::from_str(trace.as_str()).map_err(|_| Error::ConfigurationError)?;
+            parts.headers.insert(TRACE_PARENT, value);
+        }
         for (name, value) in self.policy.secret_headers(&permit.target) {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| Error::ConfigurationError)?;
             let mut value = HeaderValue::from_str(&value).map_err(|_| Error::ConfigurationError)?;

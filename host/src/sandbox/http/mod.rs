@@ -58,7 +58,7 @@ impl Default for HttpLimits {
 }
 
 /// Everything about HTTP for one plugin. The default grants nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpPolicy {
     grants: Vec<Arc<HttpGrant>>,
     secrets: Vec<SecretGrant>,

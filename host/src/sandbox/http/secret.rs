@@ -35,7 +35,7 @@ struct Origin {
 }
 
 /// One entry of a plugin's `secrets`: a header that the host sets in requests to named hosts.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SecretGrant {
     name: String,
     value: String,
