@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate::model::{AssistantMessage, ErrorKind, Event, Json, ToolCall, ToolResult};
 use toolgate::pipeline::{Approval, Batch, BatchOutcome, EventSink, LogLevel, SinkError};
 use toolgate::registry::RegisteredTool;
+use toolgate::telemetry::TraceParent;
 
 use crate::bridge::{Ask, Level, Note, Registered};
 use crate::content;
@@ -49,6 +50,17 @@ pub(crate) struct Running {
     _permit: OwnedSemaphorePermit,
 }
 
+/// What a call is set up with.
+pub(crate) struct NewCall {
+    pub conversation: Arc<Conversation>,
+    pub permit: OwnedSemaphorePermit,
+    /// Which log lines its client wants.
+    pub level: Arc<Level>,
+    pub tool: Arc<RegisteredTool>,
+    pub arguments: Json,
+    pub trace_parent: Option<TraceParent>,
+}
+
 /// Where a call has come to.
 enum Step {
     Ended(BatchOutcome),
@@ -57,24 +69,19 @@ enum Step {
 
 impl Running {
     /// Sets a call up; it runs as it is polled.
-    pub(crate) fn new(
-        server: &Server,
-        conversation: Arc<Conversation>,
-        permit: OwnedSemaphorePermit,
-        level: Arc<Level>,
-        tool: Arc<RegisteredTool>,
-        arguments: Json,
-    ) -> Self {
+    pub(crate) fn new(server: &Server, call: NewCall) -> Self {
+        let NewCall { conversation, permit, level, tool, arguments, trace_parent } = call;
         let (registered, notes, asks) = server.0.bridge.register(level);
         let name: Arc<str> = tool.name().into();
         let call = ToolCall::new(registered.id.clone(), name.clone(), arguments.clone());
         let (cancel, turn) = (CancellationToken::new(), conversation.turn());
-        let batch = Batch::new(AssistantMessage::of_calls([call]))
+        let mut batch = Batch::new(AssistantMessage::of_calls([call]))
             .conversation(conversation.id().clone())
             .turn(turn.name.clone())
             .active(conversation.active())
             .cancel(cancel.clone())
             .sink(Arc::new(Progress(registered.notes.clone())));
+        batch.trace_parent = trace_parent;
         let host = server.0.host.clone();
         let run = Box::pin(async move { host.run(batch).await });
         Self {

@@ -81,6 +81,8 @@ fn message(request: &ApprovalRequest) -> String {
     if more > 0 {
         text.push_str(&format!("\n… {more} more characters of arguments are not shown"));
     }
+    // Words of plugins and models, shown to a person.
+    text.retain(|c| c == '\n' || !c.is_control());
     text
 }
 

@@ -1,5 +1,6 @@
 //! What rmcp calls: one handler per connection or session, and per request where a revision has neither.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{
@@ -11,9 +12,10 @@ use rmcp::{ErrorData as McpError, RoleServer, ServerHandler};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate::model::Json;
+use toolgate::telemetry::TraceParent;
 
 use crate::bridge::Level;
-use crate::call::{CallResponse, QUESTION, Running, input_required, unknown_tool};
+use crate::call::{CallResponse, NewCall, QUESTION, Running, input_required, unknown_tool};
 use crate::content::refused;
 use crate::conversation::Conversation;
 use crate::parked::Waiting;
@@ -28,6 +30,8 @@ pub(crate) struct Connection(pub Arc<Conversation>);
 pub(crate) struct Handler {
     server: Server,
     own: OnceLock<Arc<Conversation>>,
+    /// The client has said once that it is ready; saying it again changes nothing.
+    is_ready: AtomicBool,
     /// Ends what this handler started, with it.
     alive: CancellationToken,
     _ends: DropGuard,
@@ -36,7 +40,7 @@ pub(crate) struct Handler {
 impl Handler {
     pub(crate) fn new(server: Server) -> Self {
         let alive = CancellationToken::new();
-        Self { server, own: OnceLock::new(), _ends: alive.clone().drop_guard(), alive }
+        Self { server, own: OnceLock::new(), is_ready: AtomicBool::new(false), _ends: alive.clone().drop_guard(), alive }
     }
 
     /// The session's conversation; where the request belongs to no session, its HTTP connection's.
@@ -143,7 +147,8 @@ impl ServerHandler for Handler {
         } else {
             conversation.level.clone()
         };
-        Running::new(&self.server, conversation, permit, level, tool, arguments).drive(&self.server, &cx).await
+        let call = NewCall { conversation, permit, level, tool, arguments, trace_parent: trace_parent(&cx) };
+        Running::new(&self.server, call).drive(&self.server, &cx).await
     }
 
     async fn set_level(&self, request: logging::SetLevel, cx: RequestContext<RoleServer>) -> Result<(), McpError> {
@@ -175,6 +180,9 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
+        if self.is_ready.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let mut changes = self.server.0.host.changes();
         let mut unlocked = self.session().unlocked();
         let alive = self.alive.clone();
@@ -212,6 +220,12 @@ impl ServerHandler for Handler {
             }
         }
     }
+}
+
+/// Where the caller's trace is: in `_meta` as MCP has it, or in HTTP's own header.
+fn trace_parent(cx: &RequestContext<RoleServer>) -> Option<TraceParent> {
+    let header = || cx.extensions.get::<::http::request::Parts>()?.headers.get("traceparent")?.to_str().ok();
+    cx.meta.get_traceparent().or_else(header)?.parse().ok()
 }
 
 /// Ends where the list changed; false where it cannot change any more.

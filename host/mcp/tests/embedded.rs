@@ -71,9 +71,10 @@ impl Tool for Weigh {
         &self.0
     }
 
-    async fn execute(&self, _cx: &CallContext, _arguments: &Json, _slot: Slot) -> Result<ToolResult, ToolError> {
+    async fn execute(&self, cx: &CallContext, _arguments: &Json, _slot: Slot) -> Result<ToolResult, ToolError> {
         let structured_content = Some(Json::parse(r#"{"grams": 1}"#).unwrap());
-        Ok(ToolResult { structured_content, ..ToolResult::text("one gram") })
+        let text = cx.trace_parent.as_ref().map_or("one gram", |at| at.as_str());
+        Ok(ToolResult { structured_content, ..ToolResult::text(text) })
     }
 }
 
@@ -142,5 +143,18 @@ async fn what_a_hook_makes_of_a_result_is_checked_again() {
         assert!(result["content"][0]["text"].as_str().unwrap().contains(says), "{answer}");
         assert_eq!(result["content"][1]["text"], answered, "{answer}");
         assert!(result.get("structuredContent").is_none(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_hangs_in_its_callers_trace() {
+    let (host, bridge) = host();
+    host.load(Plugin::native("scale").tool(Weigh::named("weigh"))).unwrap();
+    let mut client = Client::open(host, bridge).await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for (given, seen) in [(trace, trace), ("nonsense", "one gram")] {
+        let params = json!({ "name": "weigh", "_meta": { "traceparent": given } });
+        let answer = client.request("tools/call", params).await;
+        assert_eq!(answer["result"]["content"][0]["text"], seen, "{answer}");
     }
 }

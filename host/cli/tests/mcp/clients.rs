@@ -14,6 +14,7 @@ const SCENARIOS: &[&str] = &[
     "ping",
     "server-initialize",
     "server-sse-multiple-streams",
+    "server-sse-polling",
     "tools-call-audio",
     "tools-call-embedded-resource",
     "tools-call-error",

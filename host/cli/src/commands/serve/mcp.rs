@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate::pipeline::TracingLogs;
+use toolgate::telemetry::otel;
 use toolgate_mcp::{BearerToken, Bridge, HttpOptions, HttpServer, Options, Server, serve_stdio};
 
 use crate::args::Shared;
@@ -54,6 +55,10 @@ pub struct Mcp {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "http", value_parser = clap::value_parser!(u64).range(1..))]
     session_idle: u64,
 
+    /// Load plugins again when toolgate.toml or a component changes; calls that run go on with what they began with
+    #[arg(long)]
+    watch: bool,
+
     /// How long a turn lasts from its first call on; MCP has none, and policies count in them. 0: each call is one
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     turn: u64,
@@ -82,7 +87,12 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
     let served = runtime.block_on(async {
         let stop = super::stop();
         let bridge = Bridge::new(Arc::new(TracingLogs));
-        let host = config.host().approver(Arc::new(bridge.clone())).logs(Arc::new(bridge.clone())).build();
+        let host = config
+            .host()
+            .trace_content(otel::content_is_wanted())
+            .approver(Arc::new(bridge.clone()))
+            .logs(Arc::new(bridge.clone()))
+            .build();
         let loader = setup::loader(&config)?;
         tokio::select! {
             () = stop.cancelled() => return Ok(Exit::Ok),
@@ -94,16 +104,19 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
         options.instructions.clone_from(&args.instructions);
         options.grace = Duration::from_secs(args.grace);
         options.ask_timeout = config.approval_timeout;
-        let server = Server::new(host, bridge, options);
-        match http {
-            None => serve_stdio(server, stop.cancelled_owned()).await.map_err(Failure::load)?,
-            Some((address, options)) => {
-                let server = HttpServer::bind(server, address, options).await.map_err(Failure::usage)?;
-                anstream::eprintln!("serving MCP at {}", server.url());
-                server.serve(stop.cancelled_owned()).await;
+        let server = Server::new(host.clone(), bridge, options);
+        let serve = async {
+            match http {
+                None => serve_stdio(server, stop.cancelled_owned()).await.map_err(Failure::load)?,
+                Some((address, options)) => {
+                    let server = HttpServer::bind(server, address, options).await.map_err(Failure::usage)?;
+                    anstream::eprintln!("serving MCP at {}", server.url());
+                    server.serve(stop.cancelled_owned()).await;
+                }
             }
-        }
-        Ok(Exit::Ok)
+            Ok(Exit::Ok)
+        };
+        setup::watching(args.watch, &config, &host, loader, serve).await
     });
     // A read of standard input may be pending for ever.
     runtime.shutdown_background();
