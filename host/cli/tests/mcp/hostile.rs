@@ -18,7 +18,9 @@ fn what_is_no_message_is_refused_and_the_server_goes_on() {
         raw = json!({ "$serde_json::private::RawValue": inner }).to_string();
     }
     let call = |arguments: &str| {
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"a":{arguments}}}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"a":{arguments}}}}}}}"#
+        )
     };
     for line in [
         "not JSON".to_owned(),
@@ -84,7 +86,8 @@ fn one_call_too_many_is_told_so() {
     }
     let refused = client.call("weigh", json!({ "grams": 1 }));
     assert_eq!(refused["result"]["_meta"]["toolgate/error"]["kind"], "unavailable", "{refused}");
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": waiting[0] } }));
+    client
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": waiting[0] } }));
     client.notification("notifications/cancelled");
     // Its place is free once it has ended.
     let served = (0..200).any(|_| {

@@ -155,7 +155,8 @@ fn what_is_too_large_or_no_message_is_refused() {
 fn there_are_as_many_sessions_as_there_may_be() {
     let server = Http::start(&["--max-sessions", "2"]);
     let (one, _two) = (server.session(), server.session());
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
     let refused = server.post(&[], &open);
     assert_eq!(refused.status, 503);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Pipe, PATIENCE, ended, terminate, text};
+use crate::support::{PATIENCE, Pipe, ended, terminate, text};
 
 fn add(client: &mut Pipe, scope: &str) -> String {
     text(&client.call("state-add", json!({ "scope": scope, "key": "k", "delta": 1 }))).to_owned()
@@ -13,9 +13,15 @@ fn add(client: &mut Pipe, scope: &str) -> String {
 #[test]
 fn a_connection_is_a_conversation_and_a_turn_a_window() {
     let mut client = Pipe::open(&[], json!({}));
-    assert_eq!(["conversation", "conversation", "turn", "turn"].map(|scope| add(&mut client, scope)), ["1", "2", "1", "2"]);
+    assert_eq!(
+        ["conversation", "conversation", "turn", "turn"].map(|scope| add(&mut client, scope)),
+        ["1", "2", "1", "2"]
+    );
     let mut client = Pipe::open(&["--turn", "0"], json!({}));
-    assert_eq!(["conversation", "conversation", "turn", "turn"].map(|scope| add(&mut client, scope)), ["1", "2", "1", "1"]);
+    assert_eq!(
+        ["conversation", "conversation", "turn", "turn"].map(|scope| add(&mut client, scope)),
+        ["1", "2", "1", "1"]
+    );
 }
 
 #[test]
@@ -43,7 +49,8 @@ fn a_subscription_hears_of_changes_where_there_is_no_handshake() {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     client.request("tools/list", json!({ "_meta": meta }));
-    let listening = client.start("subscriptions/listen", json!({ "_meta": meta, "notifications": { "toolsListChanged": true } }));
+    let listening =
+        client.start("subscriptions/listen", json!({ "_meta": meta, "notifications": { "toolsListChanged": true } }));
     client.notification("notifications/subscriptions/acknowledged");
     client.request("tools/call", json!({ "_meta": meta, "name": "unlock" }));
     let changed = client.notification("notifications/tools/list_changed");

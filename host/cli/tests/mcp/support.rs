@@ -351,11 +351,8 @@ pub fn modern(tool: &str, arguments: Value, capabilities: Value) -> (Value, [(&'
 /// Writes a request. Headers given replace those that MCP clients send.
 pub fn send(stream: &mut TcpStream, address: &str, method: &str, headers: &[(&str, &str)], body: &str) {
     let mut head = format!("{method} /mcp HTTP/1.1\r\n");
-    let usual = [
-        ("Host", address),
-        ("Accept", "application/json, text/event-stream"),
-        ("Content-Type", "application/json"),
-    ];
+    let usual =
+        [("Host", address), ("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
     let given = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
     for (key, value) in usual.iter().filter(|(key, _)| !given(key)).chain(headers) {
         head.push_str(&format!("{key}: {value}\r\n"));

@@ -74,7 +74,9 @@ impl Endpoint {
                 return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
             }
             Ok(Err(_)) => return Err(refuse(StatusCode::BAD_REQUEST, "Bad Request: the body broke off")),
-            Err(_) => return Err(refuse(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time")),
+            Err(_) => {
+                return Err(refuse(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time"));
+            }
         };
         if too_many_values(&body) {
             let text = format!("Payload Too Large: a message has at most {MAX_VALUES} values");

@@ -150,7 +150,9 @@ struct Weigh;
 impl Tool for Weigh {
     fn definition(&self) -> Definition {
         Definition::new("weigh", "Weighs something")
-            .parameters(json!({ "type": "object", "properties": { "grams": { "type": "number" } }, "required": ["grams"] }))
+            .parameters(
+                json!({ "type": "object", "properties": { "grams": { "type": "number" } }, "required": ["grams"] }),
+            )
             .output(json!({ "type": "object", "properties": { "grams": { "type": "number" } }, "required": ["grams"] }))
     }
 
@@ -165,9 +167,8 @@ struct Broken;
 
 impl Tool for Broken {
     fn definition(&self) -> Definition {
-        Definition::new("broken_output", "Does not keep to its output schema").output(
-            json!({ "type": "object", "properties": { "grams": { "type": "number" } }, "required": ["grams"] }),
-        )
+        Definition::new("broken_output", "Does not keep to its output schema")
+            .output(json!({ "type": "object", "properties": { "grams": { "type": "number" } }, "required": ["grams"] }))
     }
 
     fn execute(&self, _cx: &ToolContext) -> Result<ToolResult, ToolError> {
