@@ -1,8 +1,13 @@
 //! What a client must not be able to do.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::support::Pipe;
+use crate::support::{Pipe, command, ended, workspace};
 
 /// After each of these the server answers as before.
 #[test]
@@ -97,12 +102,41 @@ fn one_call_too_many_is_told_so() {
     assert!(served);
 }
 
-/// The answers come when they are read, and no more is read from the client meanwhile.
+/// Answers wait in the pipe; where that is full, requests do.
 #[test]
 fn a_client_that_does_not_read_is_not_read_from() {
-    let mut client = Pipe::open(&[], json!({}));
-    let logged = client.start("tools/call", json!({ "name": "flood-logs", "arguments": { "n": 900 } }));
-    client.answer(logged);
-    assert!(client.kept.len() <= 901);
-    assert_eq!(client.request("ping", json!({}))["result"], json!({}));
+    const REQUESTS: usize = 10_000;
+    // Requests that the server takes up, and what pipes and buffers hold, with room to spare.
+    const TAKEN: usize = 4_000;
+    let dir = workspace();
+    let mut child = command(dir.path(), &[]).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let written = Arc::new(AtomicUsize::new(0));
+    let writer = std::thread::spawn({
+        let written = written.clone();
+        move || {
+            let info = json!({ "name": "t", "version": "1" });
+            let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+            writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
+                .unwrap();
+            for id in 1..=REQUESTS {
+                writeln!(input, r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#).unwrap();
+                written.store(id, Ordering::Relaxed);
+            }
+        }
+    });
+    let mut before = 0;
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = written.load(Ordering::Relaxed);
+        assert!(now < TAKEN, "{now} requests were read while no answer was");
+        if now > 0 && now == before {
+            break;
+        }
+        before = now;
+    }
+    let answers = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(answers.count(), 1 + REQUESTS);
+    writer.join().unwrap();
+    assert_eq!(ended(&mut child), 0);
 }

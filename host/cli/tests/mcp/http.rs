@@ -101,16 +101,14 @@ fn pages_of_other_origins_and_other_names_are_refused() {
 
 #[test]
 fn a_token_is_asked_for_where_there_is_one() {
-    for (args, env) in [(["--token-env", "MCP_TOKEN"], [("MCP_TOKEN", TOKEN)])] {
-        let server = Http::start_with(&args, &env);
-        let right = format!("Bearer {TOKEN}");
-        let refused = server.post(&[], &ping());
-        assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
-        assert_eq!(server.post(&[("Authorization", "Bearer wrong")], &ping()).status, 401);
-        assert_eq!(server.request("GET", &[], "").status, 401);
-        // It passed, and has no session.
-        assert_eq!(server.post(&[("Authorization", &right)], &ping()).status, 400);
-    }
+    let server = Http::start_with(&["--token-env", "MCP_TOKEN"], &[("MCP_TOKEN", TOKEN)]);
+    let right = format!("Bearer {TOKEN}");
+    let refused = server.post(&[], &ping());
+    assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
+    assert_eq!(server.post(&[("Authorization", "Bearer wrong")], &ping()).status, 401);
+    assert_eq!(server.request("GET", &[], "").status, 401);
+    // It passed, and has no session.
+    assert_eq!(server.post(&[("Authorization", &right)], &ping()).status, 400);
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Endpoint {
     pub(super) async fn answer(&self, connection: Arc<Conversation>, request: Request<Incoming>) -> HttpResponse {
         match self.admit(connection, request).await {
             Ok(request) => self.service.handle(request).await,
-            Err(refused) => refused,
+            Err(refused) => *refused,
         }
     }
 
@@ -45,7 +45,7 @@ impl Endpoint {
         &self,
         connection: Arc<Conversation>,
         request: Request<Incoming>,
-    ) -> Result<Request<Full<Bytes>>, HttpResponse> {
+    ) -> Result<Request<Full<Bytes>>, Box<HttpResponse>> {
         if request.uri().path() != PATH {
             return Err(refuse(StatusCode::NOT_FOUND, &format!("Not Found: the MCP endpoint is {PATH}")));
         }
@@ -93,11 +93,11 @@ fn opens_session(request: &Request<Incoming>) -> bool {
     !request.headers().contains_key("mcp-session-id") && version.is_none_or(|version| version < "2026-07-28")
 }
 
-fn refuse(status: StatusCode, text: &str) -> HttpResponse {
+fn refuse(status: StatusCode, text: &str) -> Box<HttpResponse> {
     let mut response = Response::new(Full::new(Bytes::from(text.to_owned())).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     // What of the request is unread is not read any more.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
+    Box::new(response)
 }
