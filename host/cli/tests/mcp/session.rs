@@ -42,6 +42,22 @@ fn a_tool_that_a_result_adds_is_listed_and_can_be_called() {
 }
 
 #[test]
+fn what_changes_on_disk_is_taken_up_and_told() {
+    let mut client = Pipe::open(&["--watch"], json!({}));
+    let config = client.dir.path().join("toolgate.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    assert!(client.call("weigh", json!({ "grams": 1 }))["result"].is_object());
+    let begin = text.find("[plugins.fixtures]").unwrap();
+    let end = text.find("[plugins.misbehave]").unwrap();
+    std::fs::write(&config, format!("{}{}", &text[..begin], &text[end..])).unwrap();
+    client.notification("notifications/tools/list_changed");
+    assert_eq!(client.call("weigh", json!({ "grams": 1 }))["error"]["code"], -32602);
+    std::fs::write(&config, text).unwrap();
+    client.notification("notifications/tools/list_changed");
+    assert!(client.call("weigh", json!({ "grams": 1 }))["result"].is_object());
+}
+
+#[test]
 fn a_subscription_hears_of_changes_where_there_is_no_handshake() {
     let mut client = Pipe::silent(&[]);
     let meta = json!({

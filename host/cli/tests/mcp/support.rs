@@ -92,7 +92,7 @@ pub fn ended(child: &mut Child) -> i32 {
 
 /// A server on standard input and output, and the client.
 pub struct Pipe {
-    _dir: TempDir,
+    pub dir: TempDir,
     pub child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -123,7 +123,7 @@ impl Pipe {
             }
         });
         let input = child.stdin.take();
-        Self { _dir: dir, child, input, lines, kept: Vec::new(), next: 100 }
+        Self { dir, child, input, lines, kept: Vec::new(), next: 100 }
     }
 
     /// After the handshake of revision 2025-11-25.
