@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{
-    CallToolResponse, InputRequest, InputRequests, InputRequiredResult, ProgressNotificationParam, ProgressToken,
+    CallToolResponse, ElicitRequest, InputRequest, InputRequests, InputRequiredResult, ProgressNotificationParam,
+    ProgressToken,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData as McpError, Peer, RoleServer};
@@ -98,7 +99,10 @@ impl Running {
     pub(crate) async fn drive(mut self, server: &Server, cx: &RequestContext<RoleServer>) -> CallResponse {
         match self.step(server, cx).await {
             Step::Ended(outcome) => self.ended(&outcome),
-            Step::Asks(ask) => Ok(input_required(server, self, ask)),
+            Step::Asks(ask) => {
+                let question = elicit::request(&ask.request);
+                Ok(input_required(question, server.0.parked.keep(self, ask)))
+            }
         }
     }
 
@@ -163,11 +167,9 @@ impl Running {
 /// What `tools/call` is answered with.
 pub(crate) type CallResponse = Result<CallToolResponse, McpError>;
 
-/// Answers with the question, and keeps the call.
-pub(crate) fn input_required(server: &Server, running: Running, ask: Ask) -> CallToolResponse {
-    let question = InputRequest::Elicitation(elicit::request(&ask.request));
-    let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
-    let handle = server.0.parked.keep(running, ask);
+/// The question as an answer, and the handle of the call that waits.
+pub(crate) fn input_required(question: ElicitRequest, handle: String) -> CallToolResponse {
+    let questions = InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
     InputRequiredResult::new(Some(questions), Some(handle)).into()
 }
 

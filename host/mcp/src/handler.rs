@@ -85,11 +85,13 @@ impl Handler {
             let message = "this requestState belongs to another call; send the name and the arguments of that call";
             return Err(McpError::invalid_params(message, None));
         }
+        let Some(answer) = request.input_responses.as_ref().and_then(|responses| responses.get(QUESTION)) else {
+            let question = elicit::request(&waiting.ask.request);
+            self.server.0.parked.put_back(handle, waiting);
+            return Ok(input_required(question, handle.to_owned()));
+        };
         let Waiting { running, ask, .. } = waiting;
-        match request.input_responses.as_ref().and_then(|responses| responses.get(QUESTION)) {
-            Some(answer) => ask.answer(elicit::read_json(answer)),
-            None => return Ok(input_required(&self.server, running, ask)),
-        }
+        ask.answer(elicit::read_json(answer));
         running.drive(&self.server, cx).await
     }
 }

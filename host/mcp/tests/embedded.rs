@@ -108,13 +108,13 @@ fn host() -> (Host, Bridge) {
 async fn the_list_changes_with_what_is_loaded() {
     let (host, bridge) = host();
     let mut client = Client::open(host.clone(), bridge).await;
-    let changes: [(&str, fn(&Host)); 3] = [
-        ("weigh", |host| host.load(Plugin::native("scale").tool(Weigh::named("weigh"))).unwrap()),
-        ("measure", |host| host.replace(Plugin::native("scale").tool(Weigh::named("measure"))).unwrap()),
-        ("", |host| host.unload("scale").unwrap()),
-    ];
-    for (listed, change) in changes {
-        change(&host);
+    let scale = |tool: &str| Plugin::native("scale").tool(Weigh::named(tool));
+    for listed in ["weigh", "measure", ""] {
+        match listed {
+            "weigh" => host.load(scale(listed)).unwrap(),
+            "measure" => host.replace(scale(listed)).unwrap(),
+            _ => host.unload("scale").unwrap(),
+        }
         assert_eq!(client.next().await["method"], "notifications/tools/list_changed");
         let tools = client.request("tools/list", json!({})).await;
         let names: Vec<&str> =
