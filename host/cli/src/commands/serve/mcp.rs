@@ -11,7 +11,7 @@ use toolgate_mcp::{BearerToken, Bridge, HttpOptions, HttpServer, Options, Server
 
 use crate::args::Shared;
 use crate::exit::{Exit, Failure};
-use crate::setup;
+use crate::{cancel, setup};
 
 /// Stack of a worker thread: a client's JSON may be nested in ways that no depth limit of a parser counts.
 const STACK: usize = 8 << 20;
@@ -85,7 +85,7 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
         .build()
         .map_err(Failure::load)?;
     let served = runtime.block_on(async {
-        let stop = super::stop();
+        let stop = cancel::on_signals().token;
         let bridge = Bridge::new(Arc::new(TracingLogs));
         let host = config
             .host()
