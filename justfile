@@ -22,6 +22,10 @@ components *ARGS:
 node:
     scripts/build-node.sh
 
+# the MCP clients and the conformance suite that `cargo test --test mcp` runs
+mcp-clients:
+    scripts/mcp-clients.sh
+
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}

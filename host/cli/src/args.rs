@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::commands::serve::mcp::Mcp;
 use crate::exit;
 
 /// Run the tools of AI agents, each in a WebAssembly sandbox.
@@ -97,6 +98,11 @@ impl From<Format> for toolgate_formats::Format {
 
 #[derive(Subcommand)]
 pub enum Serve {
+    /// The tools, over the Model Context Protocol
+    ///
+    /// One client on standard input and output, or any number over HTTP. Each call goes through the whole pipeline, hooks
+    /// included; a hook's question is put to the client where it can ask its user. See docs/mcp.md.
+    Mcp(Box<Mcp>),
     /// The whole pipeline, as JSON lines on standard input and output
     ///
     /// For hosts in other languages: batches with their events and messages, cancellation, approvals, and the host's own

@@ -2,6 +2,7 @@
 
 mod dashboard;
 mod jsonl;
+mod mcp;
 
 use crate::args::{Serve, Shared};
 use crate::exit::{Exit, Failure};
@@ -9,5 +10,6 @@ use crate::exit::{Exit, Failure};
 pub fn run(shared: &Shared, serve: Serve) -> Result<Exit, Failure> {
     match serve {
         Serve::Jsonl(args) => jsonl::run(shared, &args),
+        Serve::Mcp(args) => mcp::run(shared, &args),
     }
 }

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Installs the MCP clients and the conformance suite that tests run against `toolgate serve mcp`, as their lock files
+# name them, into target/mcp-clients. Without them those tests are skipped, and say so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=target/mcp-clients
+mkdir -p "$out/typescript"
+cp tests/mcp-clients/typescript/package.json tests/mcp-clients/typescript/package-lock.json "$out/typescript/"
+# The suite needs Node.js 22, which comes with it where it is prebuilt; the clients run on 20.
+npm --prefix "$out/typescript" ci --ignore-scripts --no-audit --no-fund
+python3 -m venv "$out/python"
+"$out/python/bin/pip" install --quiet -r tests/mcp-clients/python/requirements.txt
