@@ -11,11 +11,11 @@ pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
     let config = setup::config(shared)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(async {
-        let stop = cancel::on_stop();
+        let stop = cancel::on_signals();
         let dashboard = Dashboard::new(&args.dashboard);
         let (host, loader) = tokio::select! {
             biased;
-            () = stop.token.cancelled() => return Ok(stop.exit()),
+            () = stop.token.cancelled() => return Ok(stop.exit_of_server()),
             loaded = setup::filled(dashboard.watch(config.host()).build(), &config) => loaded?,
         };
         let page = dashboard.open(&host, &config).await?;
@@ -23,7 +23,7 @@ pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
         let serve = toolgate_jsonl::serve(host.clone(), Settings::default(), input, output, stop.token.clone());
         let served = setup::watching(args.watch, &config, &host, loader, page.beside(serve)).await;
         served.map_err(|error| Failure::load(format!("standard input or output: {error}")))?;
-        Ok(stop.exit())
+        Ok(stop.exit_of_server())
     });
     // A thread of the pool may still wait for a line.
     runtime.shutdown_background();

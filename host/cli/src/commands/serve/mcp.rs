@@ -9,7 +9,8 @@ use toolgate::pipeline::TracingLogs;
 use toolgate::telemetry::otel;
 use toolgate_mcp::{BearerToken, Bridge, HttpOptions, HttpServer, Options, Server, serve_stdio};
 
-use crate::args::Shared;
+use super::dashboard::Dashboard;
+use crate::args::{self, Shared};
 use crate::exit::{Exit, Failure};
 use crate::{cancel, setup};
 
@@ -74,6 +75,9 @@ pub struct Mcp {
     /// How long running calls may go on once the client has gone or the server is told to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
+
+    #[command(flatten)]
+    dashboard: args::Dashboard,
 }
 
 pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
@@ -85,19 +89,22 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
         .build()
         .map_err(Failure::load)?;
     let served = runtime.block_on(async {
-        let stop = cancel::on_signals().token;
+        let signals = cancel::on_signals();
+        let stop = signals.token.clone();
         let bridge = Bridge::new(Arc::new(TracingLogs));
-        let host = config
-            .host()
+        let dashboard = Dashboard::new(&args.dashboard);
+        let host = dashboard
+            .watch(config.host())
             .trace_content(otel::content_is_wanted())
             .approver(Arc::new(bridge.clone()))
             .logs(Arc::new(bridge.clone()))
             .build();
         let loader = setup::loader(&config)?;
         tokio::select! {
-            () = stop.cancelled() => return Ok(Exit::Ok),
+            () = stop.cancelled() => return Ok(signals.exit_of_server()),
             loaded = config.load_plugins(&host, &loader) => loaded.map_err(setup::all)?,
         }
+        let page = dashboard.open(&host, &config).await?;
         let mut options = Options::default();
         options.turn = Duration::from_secs(args.turn);
         options.page = usize::try_from(args.page_size).unwrap_or(usize::MAX);
@@ -116,7 +123,7 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
             }
             Ok(Exit::Ok)
         };
-        setup::watching(args.watch, &config, &host, loader, serve).await
+        setup::watching(args.watch, &config, &host, loader, page.beside(serve)).await
     });
     // A read of standard input may be pending for ever.
     runtime.shutdown_background();
