@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 
-use super::bindings::v0_1::{hooks, tools};
-use super::inspect::inspect;
+use super::compile::{self, News, Pending};
+use super::failure::Failure;
 use super::instance::Entry;
-use super::load::{LoadError, LoadErrorReason, Loader, PluginSpec, compile, read};
+use super::known::look;
+use super::load::{LoadError, LoadErrorReason, Loader, PluginSpec};
 use super::plugin::{Loaded, PluginInfo};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
 
@@ -42,44 +43,31 @@ impl Loader {
 
     async fn probe_inner(&self, spec: PluginSpec) -> Result<Probe, LoadErrorReason> {
         let engine = self.engine().clone();
-        let (spec, info, component, compile) = tokio::task::spawn_blocking(move || {
-            let bytes = read(&spec.source)?;
-            let info = inspect(&bytes)?;
+        let work = move || {
+            let found = look(&spec.source, engine.0.cache.as_ref())?;
+            let imports_wasi = found.info.imports.iter().any(|name| name.starts_with("wasi:"));
             let started = Instant::now();
-            let component = compile(&engine, &bytes, &info)?;
-            Ok::<_, LoadErrorReason>((spec, info, component, started.elapsed()))
-        })
-        .await
-        .map_err(|panicked| LoadErrorReason::Compile(panicked.to_string()))??;
-        let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
-        let pre = self.engine().0.linker.instantiate_pre(&component).map_err(link)?;
-        let loaded = Loaded {
-            engine: self.engine().clone(),
-            info: Arc::new(PluginInfo {
-                name: spec.name,
-                limits: spec.limits,
-                grants: spec.grants,
-                config: spec.config,
-                imports_wasi: info.imports.iter().any(|name| name.starts_with("wasi:")),
-            }),
-            tools: info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?,
-            hooks: info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?,
-            pre,
+            let code = compile::code(&engine, &spec.source, found, &News { plugin: &spec.name, watcher: None })?;
+            Ok((spec, imports_wasi, code, started.elapsed()))
         };
+        let (spec, imports_wasi, code, compile) = self.aside(work).await?;
+        let PluginSpec { name, limits, grants, config, .. } = spec;
+        let info = Arc::new(PluginInfo { name, limits, grants, config, imports_wasi });
+        let loaded = Loaded { engine: self.engine().clone(), info, code: Pending::ready(code) };
+        let code = loaded.code.get().map_err(Failure::of_tool_error)?;
         let quiet: Arc<dyn LogSink> = Arc::new(NoLogs);
-        let failed = |failure: super::failure::Failure| LoadErrorReason::Describe(failure.message);
         let mut times = Vec::with_capacity(ROUNDS);
         let mut memory = 0;
         for _ in 0..ROUNDS {
             let started = Instant::now();
-            let mut entry = Entry::new(&loaded.engine, &loaded.info, None, &quiet).map_err(failed)?;
-            let outcome = timeout_at(entry.deadline, async { entry.instantiate(&loaded.pre).await.map(|_| ()) }).await;
+            let mut entry = Entry::new(&loaded.engine, &loaded.info, None, &quiet)?;
+            let outcome = timeout_at(entry.deadline, async { entry.instantiate(&code.pre).await.map(|_| ()) }).await;
             memory = entry.peak_memory();
-            entry.finish(outcome).map_err(failed)?;
+            entry.finish(outcome)?;
             times.push(started.elapsed());
         }
         times.sort_unstable();
-        let subscriptions = loaded.describe(&quiet).await.map_err(failed)?.subscriptions;
+        let subscriptions = loaded.describe(&quiet).await?.subscriptions;
         Ok(Probe {
             compile,
             instantiate: times.get(times.len() / 2).copied().unwrap_or_default(),

@@ -8,8 +8,11 @@ mod failures;
 mod formats;
 mod information;
 mod journal;
+mod memory;
 mod project;
 mod run;
+#[cfg(unix)]
+mod streams;
 mod support;
 mod telemetry;
 #[cfg(unix)]
