@@ -206,12 +206,6 @@ impl Loader {
         self
     }
 
-    /// The same that waits for the code.
-    pub(super) fn at_once(mut self) -> Self {
-        self.is_eager = false;
-        self
-    }
-
     /// Hands on what guests log while they are read.
     pub fn with_logs(mut self, logs: Arc<dyn LogSink>) -> Self {
         self.logs = logs;
@@ -281,7 +275,7 @@ impl Loader {
         Some((info, known, code))
     }
 
-    pub(super) async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
+    async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
         let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
         let work = move || {
             let found = look(&spec.source, engine.0.cache.as_ref())?;
@@ -301,7 +295,7 @@ impl Loader {
 
     /// Reads, hashes and compiles on a thread of its own, not one of the runtime's: compiling can't be stopped, and a
     /// runtime that ends would wait for it.
-    async fn aside<T: Send + 'static>(
+    pub(super) async fn aside<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, LoadErrorReason> + Send + 'static,
     ) -> Result<T, LoadErrorReason> {

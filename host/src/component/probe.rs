@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 
-use super::compile::Pending;
+use super::compile::{self, News, Pending};
+use super::failure::Failure;
 use super::instance::Entry;
+use super::known::look;
 use super::load::{LoadError, LoadErrorReason, Loader, PluginSpec};
 use super::plugin::{Loaded, PluginInfo};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
@@ -18,7 +20,7 @@ const ROUNDS: usize = 15;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Probe {
-    /// Reading and compiling it, or finding it in the cache.
+    /// Compiling it, or finding it in the cache.
     pub compile: Duration,
     /// Making one instance of it and throwing it away; the median of several.
     pub instantiate: Duration,
@@ -40,31 +42,28 @@ impl Loader {
     }
 
     async fn probe_inner(&self, spec: PluginSpec) -> Result<Probe, LoadErrorReason> {
-        let started = Instant::now();
-        let (spec, info, _, code) = self.clone().at_once().look_and_compile(spec).await?;
-        let compile = started.elapsed();
-        let code = code.map_err(|_| LoadErrorReason::Compile("it is still being compiled".into()))?;
-        let loaded = Loaded {
-            engine: self.engine().clone(),
-            info: Arc::new(PluginInfo {
-                name: spec.name,
-                limits: spec.limits,
-                grants: spec.grants,
-                config: spec.config,
-                imports_wasi: info.imports.iter().any(|name| name.starts_with("wasi:")),
-            }),
-            code: Pending::ready(code.clone()),
+        let engine = self.engine().clone();
+        let work = move || {
+            let found = look(&spec.source, engine.0.cache.as_ref())?;
+            let imports_wasi = found.info.imports.iter().any(|name| name.starts_with("wasi:"));
+            let started = Instant::now();
+            let code = compile::code(&engine, &spec.source, found, &News { plugin: &spec.name, watcher: None })?;
+            Ok((spec, imports_wasi, code, started.elapsed()))
         };
+        let (spec, imports_wasi, code, compile) = self.aside(work).await?;
+        let PluginSpec { name, limits, grants, config, .. } = spec;
+        let info = Arc::new(PluginInfo { name, limits, grants, config, imports_wasi });
+        let loaded = Loaded { engine: self.engine().clone(), info, code: Pending::ready(code) };
+        let code = loaded.code.get().map_err(Failure::of_tool_error)?;
         let quiet: Arc<dyn LogSink> = Arc::new(NoLogs);
-        let failed = |failure: super::failure::Failure| LoadErrorReason::Describe(failure.message);
         let mut times = Vec::with_capacity(ROUNDS);
         let mut memory = 0;
         for _ in 0..ROUNDS {
             let started = Instant::now();
-            let mut entry = Entry::new(&loaded.engine, &loaded.info, None, &quiet).map_err(failed)?;
+            let mut entry = Entry::new(&loaded.engine, &loaded.info, None, &quiet)?;
             let outcome = timeout_at(entry.deadline, async { entry.instantiate(&code.pre).await.map(|_| ()) }).await;
             memory = entry.peak_memory();
-            entry.finish(outcome).map_err(failed)?;
+            entry.finish(outcome)?;
             times.push(started.elapsed());
         }
         times.sort_unstable();

@@ -105,7 +105,7 @@ async fn all_turns(
         }
         watcher.end(turn, started, outcome.terminate);
         if let Some(provider) = provider {
-            answer(&provider, &outcome.messages, &out)?;
+            answer(&provider, &outcome.messages, out)?;
         }
         if let (Some(records), Some(sink)) = (&records, recording) {
             records.check(turn, &sink)?;

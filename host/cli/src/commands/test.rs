@@ -36,7 +36,7 @@ pub fn run(shared: &Shared, args: &Test) -> Result<Exit, Failure> {
         print(&report, &out);
     }
     drop(out);
-    writer.finish();
+    writer.finish()?;
     Ok(if report.passed() { Exit::Ok } else { Exit::CallFailed })
 }
 

@@ -35,7 +35,7 @@ pub fn run(shared: &Shared, args: &Tools) -> Result<Exit, Failure> {
         let complete = export(format.into(), args, &tools, &out)?;
         drop(out);
         runtime.shutdown_background();
-        writer.finish();
+        writer.finish()?;
         return Ok(if complete { Exit::Ok } else { Exit::CallFailed });
     }
     match if args.json { Output::Json } else { args.output } {

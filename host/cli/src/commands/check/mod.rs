@@ -41,7 +41,7 @@ pub fn run(shared: &Shared, args: &Check) -> Result<Exit, Failure> {
         print::print(&report, &out);
     }
     drop(out);
-    writer.finish();
+    writer.finish()?;
     Ok(exit)
 }
 
