@@ -75,9 +75,9 @@ impl Writer {
     pub fn finish(self) -> Result<(), Failure> {
         match self.0.join() {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::output(
-                "standard output was closed before everything was written",
-            )),
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::output("standard output was closed before everything was written"))
+            }
             Ok(Err(error)) => Err(Failure::output(format!("standard output: {error}"))),
             Err(_) => Err(Failure::output("standard output: its writer panicked")),
         }

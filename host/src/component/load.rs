@@ -200,7 +200,7 @@ impl Loader {
 
     /// Loads a component whose definitions are known from an earlier load without waiting for its code, where that has to
     /// be compiled anew: it is compiled in the background, and a call waits for it, for at most
-    /// [`compile_wait`](super::EngineSettings::compile_wait). An error of the compiler is then the call's. 
+    /// [`compile_wait`](super::EngineSettings::compile_wait). An error of the compiler is then the call's.
     pub fn in_background(mut self) -> Self {
         self.is_eager = true;
         self

@@ -28,7 +28,8 @@ pub struct MissingDir {
 impl MissingDir {
     /// What was asked for, and why there is nothing, as in a denial.
     pub fn denied(&self) -> (String, String) {
-        let rule = format!("the granted directory cannot be opened ({}); create it or change plugins.NAME.dirs", self.error);
+        let rule =
+            format!("the granted directory cannot be opened ({}); create it or change plugins.NAME.dirs", self.error);
         (format!("open {}", self.guest), rule)
     }
 

@@ -47,7 +47,9 @@ struct Entry {
 /// The file can't be read, is no journal, or is damaged.
 pub fn read(file: impl AsRef<Path>) -> Result<Recorded, JournalError> {
     let path = file.as_ref();
-    let file = crate::files::open(path).and_then(|file| super::check(&file).map(|()| file)).map_err(|source| JournalError::io(path, "open", source))?;
+    let file = crate::files::open(path)
+        .and_then(|file| super::check(&file).map(|()| file))
+        .map_err(|source| JournalError::io(path, "open", source))?;
     records(path, &file)
 }
 

@@ -193,9 +193,8 @@ impl Run {
     /// keeps of its calls is all held until its end.
     pub(crate) fn affordable(&self, outcome: Outcome) -> Outcome {
         let size = outcome.result.size();
-        let taken = self
-            .result_bytes_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
+        let taken =
+            self.result_bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
         if taken.is_ok() {
             return outcome;
         }
@@ -203,8 +202,7 @@ impl Run {
         let text = format!(
             "The result of {size} bytes was left out: the results of one message may take {most} bytes together. Ask for less at a time, or for fewer in one message."
         );
-        let mut error = ErrorInfo::new(ErrorKind::OutputLimit, Stage::Finalize)
-            .with_hint("raise batch-result-bytes");
+        let mut error = ErrorInfo::new(ErrorKind::OutputLimit, Stage::Finalize).with_hint("raise batch-result-bytes");
         error.plugin = outcome.error.and_then(|error| error.plugin);
         Outcome::failed(text, error)
     }

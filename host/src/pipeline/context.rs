@@ -84,7 +84,18 @@ impl CallContext {
     ) -> Self {
         let (updates, record) = Default::default();
         let trace_parent = None;
-        Self(Arc::new(Surroundings { call, plugin, position, batch, cancel, state, logs, trace_parent, updates, record }))
+        Self(Arc::new(Surroundings {
+            call,
+            plugin,
+            position,
+            batch,
+            cancel,
+            state,
+            logs,
+            trace_parent,
+            updates,
+            record,
+        }))
     }
 
     /// The same in a distributed trace. To be called before it is cloned.

@@ -103,10 +103,13 @@ fn cases() -> Vec<(&'static str, PluginSpec, &'static str)> {
     let good = std::fs::read(guests::component("calc")).unwrap();
     let mut noise = b"\0asm\x0d\0\x01\0".to_vec();
     let mut seed = 1u32;
-    noise.extend(std::iter::repeat_with(|| {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 24) as u8
-    }).take(10_000));
+    noise.extend(
+        std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 24) as u8
+        })
+        .take(10_000),
+    );
     let mut pinned = bytes(good.clone());
     pinned.sha256 = Some("0".repeat(64));
     let object = || json!({"type": "object"});
@@ -125,11 +128,33 @@ fn cases() -> Vec<(&'static str, PluginSpec, &'static str)> {
         ("random bytes behind a component's header", bytes(noise), "damaged or cut off"),
         ("an export of kind 129", bytes(*b"\0asm\x0d\0\x01\0\x0b\x05\x01\0\x01x\x81"), "damaged or cut off"),
         ("a component cut at 80 %", bytes(&good[..good.len() * 4 / 5]), "damaged or cut off"),
-        ("another world", bytes(wat("(component (instance $e) (export \"wasi:cli/run@0.2.0\" (instance $e)))")), "It exports: wasi:cli/run@0.2.0"),
-        ("exports that are missing", bytes(exporting(&["execute"])), "does not export toolgate:plugin/tools as toolgate:plugin@0.1.0 has it"),
-        ("exports of other types", bytes(exporting(&["definitions", "prepare-arguments", "execute"])), "does not export toolgate:plugin/tools as toolgate:plugin@0.1.0 has it"),
-        ("more memory than there may be", bytes(with("(core module $m (memory 2000)) (core instance (instantiate $m))")), "needs 131072000 bytes of memory at the start and may have 67108864; raise limits.memory-bytes"),
-        ("memories that are too much together", bytes(with("(core module $m (memory 600)) (core instance (instantiate $m)) (core instance (instantiate $m))")), "needs 78643200 bytes"),
+        (
+            "another world",
+            bytes(wat("(component (instance $e) (export \"wasi:cli/run@0.2.0\" (instance $e)))")),
+            "It exports: wasi:cli/run@0.2.0",
+        ),
+        (
+            "exports that are missing",
+            bytes(exporting(&["execute"])),
+            "does not export toolgate:plugin/tools as toolgate:plugin@0.1.0 has it",
+        ),
+        (
+            "exports of other types",
+            bytes(exporting(&["definitions", "prepare-arguments", "execute"])),
+            "does not export toolgate:plugin/tools as toolgate:plugin@0.1.0 has it",
+        ),
+        (
+            "more memory than there may be",
+            bytes(with("(core module $m (memory 2000)) (core instance (instantiate $m))")),
+            "needs 131072000 bytes of memory at the start and may have 67108864; raise limits.memory-bytes",
+        ),
+        (
+            "memories that are too much together",
+            bytes(with(
+                "(core module $m (memory 600)) (core instance (instantiate $m)) (core instance (instantiate $m))",
+            )),
+            "needs 78643200 bytes",
+        ),
         ("more code than is compiled", bytes(code(70, 1 << 20)), "more than 67108864 bytes"),
         ("a function that is too large", bytes(code(1, 2 << 20)), "a function has more than 1048576 bytes"),
         ("deeply nested types", bytes(nested_types(20_000, |below| format!("(list $t{below})"))), ""),
@@ -137,8 +162,20 @@ fn cases() -> Vec<(&'static str, PluginSpec, &'static str)> {
         ("another file than the pinned one", pinned, "is not the pinned one"),
         ("definitions that trap", defining("describe", json!("trap")), "no definitions today"),
         ("definitions that loop", defining("describe", json!("loop")), "to say what it offers"),
-        ("definitions that sleep", { let mut spec = defining("describe", json!("sleep")); spec.limits.load = Duration::from_millis(1_500); spec }, "longer than 1500 ms to say what it offers; raise limits.load-ms of plugin bad"),
-        ("definitions of 100 MiB", roomy(defining("describe", json!({"large": 100}))), "handed over more than 33554432 bytes"),
+        (
+            "definitions that sleep",
+            {
+                let mut spec = defining("describe", json!("sleep"));
+                spec.limits.load = Duration::from_millis(1_500);
+                spec
+            },
+            "longer than 1500 ms to say what it offers; raise limits.load-ms of plugin bad",
+        ),
+        (
+            "definitions of 100 MiB",
+            roomy(defining("describe", json!({"large": 100}))),
+            "handed over more than 33554432 bytes",
+        ),
         ("definitions of 20 MiB", defining("describe", json!({"large": 20})), "its definitions take"),
         ("2 000 tools", defining("describe", json!({"many": 2_000})), "defines 2000 tools, more than 1000"),
         ("a tool twice", tools(&[("a", object()), ("b", object()), ("a", object())]), "defines the tool a twice"),
@@ -152,8 +189,16 @@ fn cases() -> Vec<(&'static str, PluginSpec, &'static str)> {
         ("a schema of a file", tools(&[("odd", json!({"$ref": "file:///etc/passwd"}))]), "odd"),
         ("a schema that nests deeply", tools(&[("odd", deep)]), ""),
         ("a schema that doubles", tools(&[("odd", doubling)]), "odd"),
-        ("a pattern that explodes", tools(&[("odd", json!({"properties": {"a": {"pattern": "((a{1000}){1000}){1000}"}}}))]), "odd"),
-        ("a large schema", roomy(tools(&[("odd", json!({"properties": {"a": {"enum": (0..120_000).collect::<Vec<_>>()}}}))])), "odd"),
+        (
+            "a pattern that explodes",
+            tools(&[("odd", json!({"properties": {"a": {"pattern": "((a{1000}){1000}){1000}"}}}))]),
+            "odd",
+        ),
+        (
+            "a large schema",
+            roomy(tools(&[("odd", json!({"properties": {"a": {"enum": (0..120_000).collect::<Vec<_>>()}}}))])),
+            "odd",
+        ),
     ]
 }
 
@@ -250,8 +295,9 @@ async fn a_component_that_takes_too_long_to_compile_is_an_error_and_keeps_nobody
     let started = Instant::now();
     usual.load(guests::spec("misbehave")).await.unwrap();
     println!("from the cache in {:?}; {} refusals: {:?}", started.elapsed(), text.len(), text.first());
-    let known =
-        |error: &&String| error.contains("was not compiled within 1 ms") || error.contains("components that took longer than");
+    let known = |error: &&String| {
+        error.contains("was not compiled within 1 ms") || error.contains("components that took longer than")
+    };
     assert_eq!(text.iter().find(|error| !known(error)), None);
 }
 

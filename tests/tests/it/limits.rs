@@ -281,7 +281,10 @@ async fn results_that_are_too_much_together_are_left_out() {
         assert_eq!(left_out.len(), 2, "two of two MiB fit into five");
         for message in left_out {
             let error = message.error.as_ref().unwrap();
-            assert_eq!((error.kind.as_str(), error.hint.as_deref()), ("output-limit", Some("raise batch-result-bytes")));
+            assert_eq!(
+                (error.kind.as_str(), error.hint.as_deref()),
+                ("output-limit", Some("raise batch-result-bytes"))
+            );
             let text = message.result.content[0].as_text().unwrap();
             assert!(text.contains("2097152 bytes was left out") && text.contains("5242880 bytes together"), "{text}");
         }

@@ -64,13 +64,7 @@ async fn load_and_run(
     setup::watching(args.watch, config, &host, loader, all_turns(&host, signals, args, screen, out)).await
 }
 
-async fn all_turns(
-    host: &Host,
-    signals: &Cancel,
-    args: &Run,
-    screen: Screen,
-    out: &Out,
-) -> Result<Exit, Failure> {
+async fn all_turns(host: &Host, signals: &Cancel, args: &Run, screen: Screen, out: &Out) -> Result<Exit, Failure> {
     let cancel = &signals.token;
     let mut messages = input::messages(&args.file, args.format.map(Into::into));
     let mut records = Records::open(&args.record)?;

@@ -93,7 +93,8 @@ fn floods_are_bounded() {
     let turn = run.turn(&json!([call("c", "flood-updates", json!({"n": 1_000_000}))]), is_message);
     assert_eq!(turn.lines[0]["message"]["isError"], false, "{}", turn.lines[0]);
     assert!(turn.count <= 100_000 + 5, "{} lines", turn.count);
-    let turn = run.turn(&json!([call("c", "flood-logs", json!({"n": 1_000_000}))]), |line| line["type"] == "tool_execution_end");
+    let turn = run
+        .turn(&json!([call("c", "flood-logs", json!({"n": 1_000_000}))]), |line| line["type"] == "tool_execution_end");
     assert_eq!(turn.lines[0]["metrics"]["droppedLogLines"], 999_000, "{}", turn.lines[0]);
     assert!(turn.peak < before + (64 << 20), "{} MiB more", (turn.peak - before) >> 20);
     assert_eq!(run.end(), 1);

@@ -86,7 +86,8 @@ fn a_reader_that_goes_away_cancels_what_is_done_for_it() {
     assert!(matches!(code, 4 | 130), "{code} {err}");
 
     // One that is written to.
-    workspace.write("flood.json", r#"[{"id": "c1", "name": "flood-updates", "arguments": {"n": 1000000, "bytes": 100}}]"#);
+    workspace
+        .write("flood.json", r#"[{"id": "c1", "name": "flood-updates", "arguments": {"n": 1000000, "bytes": 100}}]"#);
     let mut child =
         workspace.command(&["run", "flood.json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -114,7 +115,8 @@ fn sigterm_cancels_as_ctrl_c_does() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     out.read_to_string(&mut text).unwrap();
     assert_eq!(ended(child).0, 143, "{text}");
-    let last = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|l| l["type"] == "message_end");
+    let last =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|l| l["type"] == "message_end");
     assert_eq!(last.unwrap()["message"]["error"]["kind"], "aborted", "{text}");
 }
 
@@ -164,8 +166,13 @@ fn files_that_never_end_or_never_open_are_refused() {
         (&["tools", "huge.wasm"], 3, "it has more than 268435456 bytes"),
         (&["tools", "pipe"], 2, "is not a file"),
     ] {
-        let child =
-            workspace.command(command).stdout(Stdio::null()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+        let child = workspace
+            .command(command)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
         let (found, err) = ended(child);
         assert_eq!(found, code, "{command:?}: {err}");
         assert!(err.contains(expected), "{command:?}: {err}");
@@ -200,5 +207,8 @@ fn a_slow_reader_loses_nothing() {
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 8 * 4 + 1);
     let texts = lines.iter().filter(|line| line["type"] == "message_end");
-    assert!(texts.clone().count() == 8 && texts.clone().all(|l| l["message"]["content"][0]["text"].as_str().unwrap().len() == 4 << 20));
+    assert!(
+        texts.clone().count() == 8
+            && texts.clone().all(|l| l["message"]["content"][0]["text"].as_str().unwrap().len() == 4 << 20)
+    );
 }

@@ -1,8 +1,8 @@
 //! Headers a guest may not set, noted where it tries: the error it gets does not say which or why.
 
 use wasmtime::component::{Linker, Resource};
-use wasmtime_wasi_http::p2::bindings::http::types::{FieldName, FieldValue, HeaderError, HostFields};
 use wasmtime_wasi_http::p2::HeaderResult;
+use wasmtime_wasi_http::p2::bindings::http::types::{FieldName, FieldValue, HeaderError, HostFields};
 use wasmtime_wasi_http::{FieldMap, WasiHttpView};
 
 use crate::component::instance::CallState;
@@ -31,15 +31,12 @@ pub fn shadow(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             noted(state, &name, answer)
         },
     )?;
-    types.func_wrap(
-        "[static]fields.from-list",
-        |mut store, (entries,): (Vec<(FieldName, FieldValue)>,)| {
-            let state: &mut CallState = store.data_mut();
-            let names: Vec<_> = entries.iter().map(|(name, _)| name.clone()).filter(|name| forbidden(name)).collect();
-            let answer = state.http().from_list(entries);
-            noted(state, &names.join(", "), answer)
-        },
-    )?;
+    types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(FieldName, FieldValue)>,)| {
+        let state: &mut CallState = store.data_mut();
+        let names: Vec<_> = entries.iter().map(|(name, _)| name.clone()).filter(|name| forbidden(name)).collect();
+        let answer = state.http().from_list(entries);
+        noted(state, &names.join(", "), answer)
+    })?;
     linker.allow_shadowing(false);
     Ok(())
 }

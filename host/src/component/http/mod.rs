@@ -27,8 +27,8 @@ use wasmtime_wasi_http::{
 use crate::sandbox::http::{Denied, HttpLimits, HttpPolicy, Permit};
 use crate::telemetry::TraceParent;
 use body::ResponseBody;
-pub(super) use fields::shadow;
 pub use connect::{HttpClient, Resolve, SystemResolver};
+pub(super) use fields::shadow;
 
 /// Most that a guest hands over in one write to a request's body; two such pieces are held at once.
 const REQUEST_CHUNK: usize = 64 << 10;

@@ -8,12 +8,12 @@ use std::pin::Pin;
 use wasmtime::component::{ComponentNamedList, Lift, Linker, LinkerInstance, Lower, Resource};
 use wasmtime_wasi::FsPerms;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView};
+use wasmtime_wasi::p2::DynOutputStream;
 use wasmtime_wasi::p2::FsError;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, HostDescriptor, MetadataHashValue,
     NewTimestamp, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::{DynOutputStream};
 
 use crate::component::instance::CallState;
 
@@ -162,9 +162,7 @@ pub fn shadow(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
         files,
         "set-times",
         |(fd, _, _): &(Fd, NewTimestamp, NewTimestamp)| Wish::to_write(fd, "set the times of an open file".into()),
-        |state, (fd, accessed, modified)| {
-            Box::pin(async move { fs(state).set_times(fd, accessed, modified).await })
-        },
+        |state, (fd, accessed, modified)| Box::pin(async move { fs(state).set_times(fd, accessed, modified).await }),
     )?;
     note(
         files,

@@ -101,7 +101,9 @@ fn tools() -> Result<Vec<Box<dyn Tool>>, HostError> {
             execution_mode: None,
             prepare_arguments: None,
             script: None,
+            script_at: None,
             by_call: HashMap::new(),
+            exclusive: Vec::new(),
         })
     };
     match Host.config_key::<Describe>("describe")? {
