@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-GO=1.26.6 WASM_TOOLS=1.262.0.0 COMPONENTIZE_PY=0.25.1 NODE_AT_LEAST=18
+GO=1.26.6 WASM_TOOLS=1.262.0.0 COMPONENTIZE_PY=0.25.1 NODE_AT_LEAST=20
 home=${TOOLGATE_LANGUAGES_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-languages}
 install=1 languages=()
 while [ $# -gt 0 ]; do case $1 in
