@@ -2,7 +2,7 @@
 
 mod dashboard;
 mod jsonl;
-mod mcp;
+pub mod mcp;
 
 use crate::args::{Serve, Shared};
 use crate::exit::{Exit, Failure};
