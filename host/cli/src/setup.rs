@@ -73,17 +73,20 @@ pub async fn host(config: &Config, approver: Option<Arc<dyn Approver>>) -> Resul
 }
 
 /// The same with what loads plugins later.
-pub async fn host_and_loader(
-    config: &Config,
-    approver: Option<Arc<dyn Approver>>,
-) -> Result<(Host, Loader), Failure> {
+pub async fn host_and_loader(config: &Config, approver: Option<Arc<dyn Approver>>) -> Result<(Host, Loader), Failure> {
     let (host, loader) = (empty(config, approver), loader(config)?);
     config.load_plugins(&host, &loader).await.map_err(all)?;
     Ok((host, loader))
 }
 
 /// Does some work, and meanwhile loads what changes on disk where `--watch` asks for it.
-pub async fn watching<T>(wanted: bool, config: &Config, host: &Host, loader: Loader, work: impl Future<Output = T>) -> T {
+pub async fn watching<T>(
+    wanted: bool,
+    config: &Config,
+    host: &Host,
+    loader: Loader,
+    work: impl Future<Output = T>,
+) -> T {
     if !wanted {
         return work.await;
     }
@@ -98,7 +101,8 @@ fn tell(report: Reloaded) {
     for why in &report.refused {
         tracing::warn!(target: "toolgate::reload", "{why}");
     }
-    for (plugins, what) in [(&report.loaded, "loaded"), (&report.replaced, "replaced"), (&report.unloaded, "unloaded")] {
+    for (plugins, what) in [(&report.loaded, "loaded"), (&report.replaced, "replaced"), (&report.unloaded, "unloaded")]
+    {
         for plugin in plugins {
             tracing::info!(target: "toolgate::reload", plugin, "{what}");
         }

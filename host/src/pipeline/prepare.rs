@@ -162,10 +162,9 @@ async fn before_hooks(
     const EVENT: HookEvent = HookEvent::BeforeToolCall;
     let mut questions = Vec::new();
     for hook in call.hooks(run, EVENT) {
-        let decided =
-            with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
-                .instrument(hook_span(hook, EVENT))
-                .await;
+        let decided = with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
+            .instrument(hook_span(hook, EVENT))
+            .await;
         match decided {
             Ok(Ok(Decision::Allow)) => {}
             Ok(Ok(Decision::ReplaceArguments(replaced))) => {
