@@ -15,6 +15,10 @@ test *ARGS:
 guests *PACKAGES:
     scripts/build-guests.sh {{PACKAGES}}
 
+# the components in Go and Python, likewise
+components *ARGS:
+    scripts/build-components.sh {{ARGS}}
+
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}
@@ -36,3 +40,9 @@ check:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
     cargo deny check
+
+# what calls cost beside the engine's own floor; `just bench --quick`, `just bench count` for instructions
+bench *ARGS:
+    scripts/build-guests.sh bench-guest
+    cargo build --release
+    target/release/toolgate-bench {{ARGS}}

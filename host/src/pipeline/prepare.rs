@@ -59,7 +59,8 @@ async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<Regis
     run.not_cancelled(STAGE)?;
     let questions = verdict?;
     if !questions.is_empty() {
-        ask(run, call, arguments, questions).await?;
+        // Boxed: seldom needed, and large.
+        Box::pin(ask(run, call, arguments, questions)).await?;
     }
     Ok(tool.clone())
 }

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod cancellation;
+mod denials;
 mod example_hooks;
 mod fs;
 mod fuzz;
@@ -12,6 +13,7 @@ mod hostile;
 mod http;
 mod keys;
 mod limits;
+mod loading;
 mod numbers;
 mod properties;
 mod registry;

@@ -79,7 +79,41 @@ impl Tool for ScriptedTool {
     }
 }
 
+/// What is wrong with the definitions as a whole.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Describe {
+    Trap,
+    Loop,
+    Sleep,
+    /// One tool of so many MiB.
+    Large(usize),
+    /// So many tools.
+    Many(usize),
+}
+
 fn tools() -> Result<Vec<Box<dyn Tool>>, HostError> {
+    let plain = |name: String| -> Box<dyn Tool> {
+        let parameters = json!({"type": "object"});
+        Box::new(ScriptedTool {
+            name,
+            parameters,
+            execution_mode: None,
+            prepare_arguments: None,
+            script: None,
+            by_call: HashMap::new(),
+        })
+    };
+    match Host.config_key::<Describe>("describe")? {
+        Some(Describe::Trap) => panic!("no definitions today"),
+        Some(Describe::Loop) => loop {
+            std::hint::black_box(());
+        },
+        Some(Describe::Sleep) => std::thread::sleep(std::time::Duration::from_secs(3_600)),
+        Some(Describe::Large(mib)) => return Ok(vec![plain("x".repeat(mib << 20))]),
+        Some(Describe::Many(tools)) => return Ok((0..tools).map(|n| plain(format!("tool-{n}"))).collect()),
+        None => {}
+    }
     let tools: Vec<ScriptedTool> = Host.config_key("tools")?.unwrap_or_default();
     Ok(tools.into_iter().map(|tool| Box::new(tool) as Box<dyn Tool>).collect())
 }
