@@ -219,7 +219,10 @@ impl Reloader {
         let (bytes, digest) = match read.await {
             Ok(Ok(read)) => read,
             Ok(Err(error)) => {
-                return Tried::Refused(Some(stamp), format!("plugin {:?}: {}: {error}", plugin.name, plugin.file.display()));
+                return Tried::Refused(
+                    Some(stamp),
+                    format!("plugin {:?}: {}: {error}", plugin.name, plugin.file.display()),
+                );
             }
             Err(_) => return Tried::Unsettled,
         };
@@ -230,11 +233,9 @@ impl Reloader {
             return Tried::Touched(stamp);
         }
         match config.load_from(plugin, Source::Bytes(bytes), &self.loader).await {
-            Ok(plugin_loaded) => Tried::Load(Box::new(Candidate {
-                config: plugin.clone(),
-                stamp,
-                plugin: plugin_loaded,
-            })),
+            Ok(plugin_loaded) => {
+                Tried::Load(Box::new(Candidate { config: plugin.clone(), stamp, plugin: plugin_loaded }))
+            }
             Err(error) => Tried::Refused(Some(stamp), refusal(plugin, &error, host)),
         }
     }
@@ -312,7 +313,8 @@ impl Config {
 
     /// Keys that differ and are fixed once a host and its engine are made.
     fn fixed_differences(&self, new: &Self) -> Vec<&'static str> {
-        let tables = |config: &Self| config.plugins.iter().map(|plugin| plugin.limits.table_elements).max().unwrap_or(0);
+        let tables =
+            |config: &Self| config.plugins.iter().map(|plugin| plugin.limits.table_elements).max().unwrap_or(0);
         [
             ("mode", self.mode != new.mode),
             ("grace-ms", self.grace != new.grace),

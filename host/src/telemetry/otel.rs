@@ -84,7 +84,8 @@ where
         runtime.block_on(async { drop(stopped.await) });
     })?;
     let client = Client { client: HyperClient::with_default_connector(EXPORT_TIMEOUT, None), handle };
-    let resource = Resource::builder().with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    let resource =
+        Resource::builder().with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
     let resource = match std::env::var_os("OTEL_SERVICE_NAME") {
         Some(_) => resource,
         None => resource.with_service_name("toolgate"),

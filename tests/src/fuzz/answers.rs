@@ -14,31 +14,26 @@ const END: usize = 128 << 10;
 /// Longest list.
 const MAX_ITEMS: usize = 3;
 
-const STRINGS: [&str; 14] = [
-    "",
-    "t",
-    "é",
-    "{}",
-    "[1,2]",
-    "null",
-    "{\"a\":1e400}",
-    "not json",
-    "image/png",
-    "\u{1b}[31mred",
-    "data:,",
-    "{\"a\":",
-    "/key",
-    "a\nb",
-];
-const NAMES: [&str; 7] = ["one", "two", "two", "with space", "", "工具", "a-b_c"];
-const SCHEMAS: [&str; 6] = [
-    "{}",
+const STRINGS: [&str; 8] = ["text", "", "é", "image/png", "\u{1b}[31mred", "data:,", "a\nb", "/key"];
+const JSONS: [&str; 8] =
+    ["{}", "{\"a\":1e400}", "{\"a\":[1,null]}", "{}", "{\"b\":\"x\"}", "null", "[1,2]", "not json"];
+/// More often right than not: each decides over a whole component.
+const NAMES: [&str; 10] = ["one", "two", "three", "a-b_c", "X9", "tool", "echo", "read", "with space", "工具"];
+const SCHEMAS: [&str; 8] = [
     "{\"type\":\"object\"}",
-    "{\"type\":\"object\",\"required\":[\"a\"]}",
+    "{}",
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}",
+    "{\"type\":\"object\",\"additionalProperties\":false}",
     "true",
+    "{\"type\":\"object\",\"required\":[\"a\"]}",
     "{\"type\":\"nonsense\"}",
     "{\"$ref\":\"#\"}",
 ];
+
+/// Once in `many`; never where the bytes are used up.
+fn rarely(bytes: &mut Unstructured<'_>, many: u32) -> Result<bool> {
+    Ok(bytes.int_in_range(0..=many - 1)? == many - 1)
+}
 
 struct Contract {
     resolve: Resolve,
@@ -72,8 +67,8 @@ pub(super) fn component(bytes: &mut Unstructured<'_>) -> Result<Vec<u8>> {
             let types = |types: &[WasmType]| types.iter().map(|ty| word(*ty)).collect::<Vec<_>>().join(" ");
             let body = match signature.results.first() {
                 None => String::new(),
-                Some(_) if bytes.ratio(1, 60)? => "unreachable".to_owned(),
-                Some(_) if bytes.ratio(1, 60)? => "(loop (br 0)) unreachable".to_owned(),
+                Some(_) if rarely(bytes, 60)? => "unreachable".to_owned(),
+                Some(_) if rarely(bytes, 60)? => "(loop (br 0)) unreachable".to_owned(),
                 Some(ty) => format!("({}.const {answer})", word(*ty)),
             };
             functions.push_str(&format!(
@@ -143,7 +138,7 @@ impl Memory<'_> {
     /// A word that says where or how much, or now and then anything.
     fn word(&mut self, at: usize, value: usize, from: &mut Unstructured<'_>) -> Result<()> {
         let value =
-            if from.ratio(1, 100)? { from.arbitrary::<u32>()? } else { u32::try_from(value).unwrap_or(u32::MAX) };
+            if rarely(from, 300)? { from.arbitrary::<u32>()? } else { u32::try_from(value).unwrap_or(u32::MAX) };
         self.put(at, &value.to_le_bytes());
         Ok(())
     }
@@ -152,11 +147,12 @@ impl Memory<'_> {
         let of: &[&str] = match field {
             "name" | "tools" => &NAMES,
             "parameters" | "output" => &SCHEMAS,
+            "json" => &JSONS,
             _ => &STRINGS,
         };
-        let text = match from.int_in_range(0..=19)? {
-            0 => from.arbitrary::<&[u8]>()?.to_vec(),
-            1 => "x".repeat(from.int_in_range(0..=5_000)?).into_bytes(),
+        let text = match from.int_in_range(0..=99)? {
+            98 => from.arbitrary::<&[u8]>()?.to_vec(),
+            99 => "x".repeat(from.int_in_range(0..=5_000)?).into_bytes(),
             _ => from.choose(of)?.as_bytes().to_vec(),
         };
         let place = self.room(text.len());
@@ -185,7 +181,7 @@ impl Memory<'_> {
         from: &mut Unstructured<'_>,
     ) -> Result<()> {
         let chosen = from.choose_index(cases.len())?;
-        let number = if from.ratio(1, 100)? { from.arbitrary()? } else { u8::try_from(chosen).unwrap_or(u8::MAX) };
+        let number = if rarely(from, 300)? { from.arbitrary()? } else { u8::try_from(chosen).unwrap_or(u8::MAX) };
         self.put(at, &[number]);
         let Some(payload) = cases[chosen] else { return Ok(()) };
         let offset = self.sizes.payload_offset(tag, cases.iter().copied()).size_wasm32();
@@ -228,7 +224,11 @@ impl Memory<'_> {
                 self.case(Int::U8, &[result.ok.as_ref(), result.err.as_ref()], at, field, from)
             }
             TypeDefKind::List(item) => self.list(item, at, field, from),
-            TypeDefKind::Type(ty) => self.write(ty, at, field, from),
+            TypeDefKind::Type(ty) => {
+                let is_json = resolve.types[id].name.as_deref() == Some("json");
+                let field = if is_json && !matches!(field, "parameters" | "output") { "json" } else { field };
+                self.write(ty, at, field, from)
+            }
             other => unreachable!("the contract has a {}", other.as_str()),
         }
     }

@@ -106,7 +106,10 @@ async fn what_is_broken_or_only_touched_changes_nothing_and_is_told_once() {
     assert!(reloader.check(&host).await.refused.is_empty());
     folder.configure("[plugins.one]\nfiel = \"one.wasm\"\n");
     let report = reloader.check(&host).await;
-    assert!(report.refused[0].contains("fiel") && report.refused[0].contains("settings from before stay"), "{report:?}");
+    assert!(
+        report.refused[0].contains("fiel") && report.refused[0].contains("settings from before stay"),
+        "{report:?}"
+    );
     assert!(reloader.check(&host).await.refused.is_empty());
     assert_eq!(calc(&host).await, "42");
     assert!(!changes.has_changed().unwrap());

@@ -139,7 +139,11 @@ fn arguments_and_results_are_told_where_the_operator_says_so() {
     let wanted = [("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")];
     let (spans, _) = collector.trace(&wanted, &["call", "calc", r#"{"expression": "6*7"}"#]);
     let call = attributes(&named(&spans, "execute_tool calc").attributes);
-    assert_eq!(call.get("gen_ai.tool.call.arguments").map(String::as_str), Some(r#"{"expression": "6*7"}"#), "{call:?}");
+    assert_eq!(
+        call.get("gen_ai.tool.call.arguments").map(String::as_str),
+        Some(r#"{"expression": "6*7"}"#),
+        "{call:?}"
+    );
     assert!(call.get("gen_ai.tool.call.result").is_some_and(|result| result.contains("42")), "{call:?}");
 }
 

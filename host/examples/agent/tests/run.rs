@@ -17,7 +17,9 @@ fn the_loop_runs_to_its_answer() {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    for line in ["  < calc done", "  < send_mail failed", "  ? Send mail?: The agent wants to write to ann@example.com."] {
+    for line in
+        ["  < calc done", "  < send_mail failed", "  ? Send mail?: The agent wants to write to ann@example.com."]
+    {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert!(text.ends_with("It is 42, and Ann knows.\n"), "{text}");
