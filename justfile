@@ -19,6 +19,10 @@ guests *PACKAGES:
 node:
     scripts/build-node.sh
 
+# the components in Go and Python, likewise
+components *ARGS:
+    scripts/build-components.sh {{ARGS}}
+
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}
@@ -27,8 +31,22 @@ golden *ARGS:
 validation *FILE:
     cargo run --quiet --bin validation -- {{FILE}}
 
+# fuzz a target (validate, config, load, batch; default all) for so many seconds (default 60)
+fuzz *ARGS:
+    scripts/fuzz.sh {{ARGS}}
+
+# 100 000 calls of every fate, and nothing left of them; another number if given
+soak *CALLS:
+    cargo run --quiet --bin soak -- {{CALLS}}
+
 # format, lint, licences
 check:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
     cargo deny check
+
+# what calls cost beside the engine's own floor; `just bench --quick`, `just bench count` for instructions
+bench *ARGS:
+    scripts/build-guests.sh bench-guest
+    cargo build --release
+    target/release/toolgate-bench {{ARGS}}

@@ -1,7 +1,7 @@
 //! The upper API: a host holds plugins and runs batches.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -24,6 +24,8 @@ struct Inner {
     state: Arc<StateStore>,
     keys: Arc<Keys>,
     batches: AtomicU64,
+    /// [`DEFAULT_CONVERSATION`], shared.
+    conversation: Arc<str>,
 }
 
 impl Host {
@@ -103,7 +105,7 @@ impl Host {
         let Batch { message, turn, conversation, cancel, mut sinks, mode, active, earlier, .. } = batch;
         let Batch { approver, logs, tag, trace_parent, .. } = batch;
         let host = &*self.0;
-        let conversation = conversation.unwrap_or_else(|| DEFAULT_CONVERSATION.into());
+        let conversation = conversation.unwrap_or_else(|| host.conversation.clone());
         let mut own_turn = None;
         let turn = turn.unwrap_or_else(|| {
             let number = host.batches.fetch_add(1, Ordering::Relaxed);
@@ -138,6 +140,7 @@ impl Host {
             cancel,
             info,
             keys: host.keys.clone(),
+            result_bytes_left: AtomicUsize::new(host.settings.batch_result_bytes),
             state: host.state.clone(),
             settings: host.settings.clone(),
         };
@@ -181,6 +184,7 @@ impl Default for HostBuilder {
             approval_timeout: Duration::from_secs(120),
             sink_timeout: Duration::from_secs(5),
             key_timeout: Duration::from_secs(300),
+            batch_result_bytes: 64 << 20,
             approver: None,
             logs: Arc::new(TracingLogs),
             watchers: Vec::new(),
@@ -220,6 +224,14 @@ impl HostBuilder {
     /// `unavailable`.
     pub fn key_timeout(mut self, timeout: Duration) -> Self {
         self.settings.key_timeout = timeout;
+        self
+    }
+
+    /// What the results of one batch may take together, as [`result_bytes`](crate::sandbox::Limits::result_bytes) counts.
+    /// Default 64 MiB, four of the largest results. What does not fit any more becomes an error result,
+    /// `output-limit`.
+    pub fn batch_result_bytes(mut self, bytes: usize) -> Self {
+        self.settings.batch_result_bytes = bytes;
         self
     }
 
@@ -267,6 +279,7 @@ impl HostBuilder {
             state: self.state,
             keys: Arc::default(),
             batches: AtomicU64::new(0),
+            conversation: DEFAULT_CONVERSATION.into(),
         }))
     }
 }

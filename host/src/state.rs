@@ -141,8 +141,10 @@ impl StateStore {
 
     /// Ends a turn of a conversation: its state is forgotten.
     pub fn end_turn(&self, conversation: &str, turn: &str) {
-        let over = (conversation.into(), turn.into());
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner).forget(&over);
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if !turns.by_name.is_empty() {
+            turns.forget(&(conversation.into(), turn.into()));
+        }
     }
 
     /// Ends a conversation and all its turns: their state is forgotten.

@@ -1,7 +1,8 @@
 //! Compiled code on disk: keyed by content and engine, private to the user, bounded in size.
 //!
 //! A precompiled file is native code, so nothing is loaded that this host did not write itself: the directory is the
-//! user's alone, and each file is checked against the length and digest that were noted when it was written.
+//! user's alone, and each file is checked against the length and digest that were noted when it was written. Compiled code
+//! is hashed once more after it has settled; from then on its [`Stamp`] says that it is still the same.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,6 +12,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use super::stamp::Stamp;
 
 /// The cache directory.
 #[derive(Debug)]
@@ -47,6 +50,9 @@ struct Note {
     name: String,
     length: u64,
     sha256: String,
+    /// Of the file when it was found to have this digest, and had not changed for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stamp: Option<Stamp>,
 }
 
 fn file_name(path: &Path) -> String {
@@ -55,6 +61,18 @@ fn file_name(path: &Path) -> String {
 
 fn note_path(path: &Path) -> PathBuf {
     path.with_file_name(format!("{}.note", file_name(path)))
+}
+
+/// What was noted of a file.
+fn note(path: &Path) -> Option<Note> {
+    fs::read(note_path(path)).ok().and_then(|text| serde_json::from_slice(&text).ok())
+}
+
+/// Age counts from the last use.
+fn touch(path: &Path) {
+    if let Ok(file) = fs::File::options().append(true).open(note_path(path)) {
+        let _ = file.set_modified(SystemTime::now());
+    }
 }
 
 /// Hexadecimal SHA-256.
@@ -91,8 +109,28 @@ impl CompileCache {
     /// The compiled file of a key, if it is there and is what was written.
     pub fn find(&self, key: &str) -> Option<PathBuf> {
         let path = self.code_path(key);
+        let meta = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let (stamp, now) = (Stamp::of(&meta), SystemTime::now());
+        let noted = note(&path)?;
+        if noted.name == file_name(&path) && noted.stamp.as_ref() == Some(&stamp) {
+            touch(&path);
+            return Some(path);
+        }
         self.read(&path)?;
+        let is_same = fs::symlink_metadata(&path).is_ok_and(|meta| Stamp::of(&meta) == stamp);
+        // On the disk before it is trusted unseen: what a power cut leaves of a file may have its old times.
+        let is_kept = || fs::File::open(&path).and_then(|file| file.sync_all()).is_ok();
+        if is_same && stamp.is_settled(now) && is_kept() {
+            let noted = Note { stamp: Some(stamp), ..noted };
+            // Where it cannot be noted, the file is hashed again the next time.
+            let _ = serde_json::to_vec(&noted).map_err(io::Error::from).and_then(|note| self.put(&note_path(&path), &note));
+        }
         Some(path)
+    }
+
+    /// Whether there is compiled code of a key; nothing is checked.
+    pub fn has(&self, key: &str) -> bool {
+        self.code_path(key).is_file()
     }
 
     /// Keeps compiled code. Writers of one key may race: each moves a complete file into place.
@@ -126,11 +164,10 @@ impl CompileCache {
     /// A file that is what was noted when it was written. Anything else is removed.
     fn read(&self, path: &Path) -> Option<Vec<u8>> {
         let regular = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-        let note = note_path(path);
-        if !regular(&note) || !regular(path) {
+        if !regular(path) {
             return None;
         }
-        let noted: Option<Note> = fs::read(&note).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let noted = regular(&note_path(path)).then(|| note(path)).flatten();
         let bytes = fs::read(path).ok()?;
         let fits = noted.is_some_and(|noted| {
             noted.name == file_name(path) && noted.length == bytes.len() as u64 && noted.sha256 == sha256_hex(&bytes)
@@ -140,20 +177,21 @@ impl CompileCache {
             self.remove_file(path);
             return None;
         }
-        // Age counts from the last use.
-        if let Ok(file) = fs::File::options().append(true).open(note) {
-            let _ = file.set_modified(SystemTime::now());
-        }
+        touch(path);
         Some(bytes)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let note = Note { name: file_name(path), length: bytes.len() as u64, sha256: sha256_hex(bytes) };
-        for (path, bytes) in [(path, bytes), (&note_path(path), &serde_json::to_vec(&note)?)] {
-            let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
-            file.write_all(bytes)?;
-            file.persist(path)?;
-        }
+        let note = Note { name: file_name(path), length: bytes.len() as u64, sha256: sha256_hex(bytes), stamp: None };
+        self.put(path, bytes)?;
+        self.put(&note_path(path), &serde_json::to_vec(&note)?)
+    }
+
+    /// Moves a complete file into place.
+    fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
         Ok(())
     }
 
@@ -220,6 +258,22 @@ mod tests {
         assert_eq!(cache.find_document("d").as_deref(), Some(&b"said"[..]));
         fs::write(dir.path().join("cache/d"), b"forged").unwrap();
         assert_eq!(cache.find_document("d"), None);
+    }
+
+    #[test]
+    fn code_that_has_settled_is_hashed_once_and_a_change_of_it_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = CompileCache::open(dir.path(), 1 << 20).unwrap();
+        let path = cache.store("k", b"native code").unwrap();
+        assert!(cache.find("k").is_some());
+        assert_eq!(note(&path).unwrap().stamp, None, "it is too young");
+        std::thread::sleep(std::time::Duration::from_millis(2_200));
+        assert!(cache.find("k").is_some());
+        let stamp = note(&path).unwrap().stamp;
+        assert_eq!(stamp, Some(Stamp::of(&fs::metadata(&path).unwrap())));
+        assert!(cache.find("k").is_some());
+        fs::write(&path, b"nativE code").unwrap();
+        assert_eq!(cache.find("k"), None);
     }
 
     #[test]

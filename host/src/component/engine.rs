@@ -12,6 +12,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 
 use super::bindings::v0_1 as bindings;
 use super::cache::{CacheError, CompileCache};
+use super::compile::{Compilers, compatibility};
 use super::http::{self, HttpClient};
 use super::instance::CallState;
 use super::limiter::{MAX_INSTANCES, MAX_MEMORIES, MAX_TABLES};
@@ -37,6 +38,15 @@ pub struct EngineSettings {
     pub cache_bytes: u64,
     /// Largest table any plugin's `table-elements` may name. Default 100 000.
     pub max_table_elements: usize,
+    /// How long loading waits for a component to be compiled. Default 600 s: the largest language runtime takes
+    /// half a minute of processor time, and the machine may be busy with other things. Then it is a load error; the
+    /// compiler itself cannot be stopped and goes on.
+    pub compile_time: Duration,
+    /// Threads that compile. Default: one for each core.
+    pub compile_threads: Option<usize>,
+    /// How long a call may wait for code that is still being compiled. Default 300 s, several times what the largest
+    /// language runtime takes. Longer is `unavailable`.
+    pub compile_wait: Duration,
 }
 
 impl Default for EngineSettings {
@@ -48,6 +58,9 @@ impl Default for EngineSettings {
             cache_dir: None,
             cache_bytes: 1 << 30,
             max_table_elements: 100_000,
+            compile_time: Duration::from_secs(600),
+            compile_threads: None,
+            compile_wait: Duration::from_secs(300),
         }
     }
 }
@@ -59,9 +72,9 @@ pub enum EngineError {
     /// wasmtime refused the configuration or the machine.
     #[error("the WebAssembly engine does not start: {0:#}")]
     Engine(wasmtime::Error),
-    /// No thread for the ticker.
-    #[error("the engine's ticker thread does not start: {0}")]
-    Ticker(#[from] std::io::Error),
+    /// No thread for the ticker, or for the compiler.
+    #[error("the engine's threads do not start: {0}")]
+    Threads(#[from] std::io::Error),
     /// TLS does not start.
     #[error("HTTPS for plugins cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
@@ -81,6 +94,11 @@ pub(super) struct Inner {
     pub cache: Option<CompileCache>,
     pub http_client: Arc<HttpClient>,
     pub settings: EngineSettings,
+    /// Compilations that nobody waits for any more.
+    pub given_up: AtomicUsize,
+    pub compilers: Compilers,
+    /// What compiled code depends on besides the component.
+    pub compatibility: u64,
     slots: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
@@ -106,13 +124,17 @@ impl Engine {
         let cache = settings.cache_dir.as_ref().map(|dir| CompileCache::open(dir, settings.cache_bytes)).transpose()?;
         let slots = Arc::new(Semaphore::new(settings.instances as usize));
         let http_client = Arc::new(HttpClient::new()?);
+        let compilers = Compilers::new(settings.compile_threads)?;
         Ok(Self(Arc::new(Inner {
+            compatibility: compatibility(&wasm),
+            compilers,
             wasm,
             linker,
             ticker,
             cache,
             http_client,
             settings,
+            given_up: AtomicUsize::new(0),
             slots,
             waiting: AtomicUsize::new(0),
         })))
@@ -221,6 +243,7 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
+    http::shadow(&mut linker)?;
     let l = &mut linker;
     bindings::progress::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;
     bindings::cancellation::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;

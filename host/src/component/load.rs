@@ -1,17 +1,21 @@
 //! From a file to a plugin: read, pinned, inspected, compiled or found in the cache, linked, described, checked.
 
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use wasmtime::component::Component;
 
-use super::bindings::v0_1::{hooks, tools};
 use super::cache::sha256_hex;
+use super::compile::{self, News, Pending, Watcher};
 use super::engine::Engine;
 use super::failure::Failure;
-use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError, check_code, inspect};
+use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError};
+use super::known::{Found, look};
 use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
+use crate::files;
 use crate::model::{DefinitionError, Json, ToolDefinition};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
 use crate::registry::Plugin;
@@ -19,6 +23,10 @@ use crate::sandbox::{Grants, Limits};
 
 /// Largest component file that is read: 256 MiB, ten times the largest language runtime.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Compilations that were given up and still go on; no further one is begun beside so many.
+pub(super) const MAX_GIVEN_UP: usize = 2;
+/// Stack of a compiling thread: four times a usual one, since the compiler recurses along what the component nests.
+const COMPILE_STACK: usize = 8 << 20;
 /// Most tools of one component.
 const MAX_TOOLS: usize = 1_000;
 /// Most subscriptions of one component, and tool names in each.
@@ -116,6 +124,27 @@ pub enum LoadErrorReason {
     /// It does not compile.
     #[error("the component does not compile: {0}")]
     Compile(String),
+    /// It takes the compiler too long.
+    #[error("it was not compiled within {} ms; raise compile-ms, or use a smaller build", limit.as_millis())]
+    CompileTime {
+        /// The limit.
+        limit: Duration,
+    },
+    /// Others are still being compiled that took too long.
+    #[error(
+        "it is not compiled while {0} components that took longer than compile-ms keep the compiler busy; load it again later"
+    )]
+    CompilerBusy(usize),
+    /// What it exports is not what the contract says.
+    #[error(
+        "the component does not export {interface} as toolgate:plugin@{CONTRACT_VERSION} has it: {problem}; rebuild it with a matching SDK"
+    )]
+    Shape {
+        /// Which interface.
+        interface: &'static str,
+        /// What is missing or of another type.
+        problem: String,
+    },
     /// It wants what nobody provides, or what we provide in another shape.
     #[error("the component cannot be linked: {0}")]
     Link(String),
@@ -153,12 +182,28 @@ pub enum LoadErrorReason {
 pub struct Loader {
     engine: Engine,
     logs: Arc<dyn LogSink>,
+    watcher: Option<Watcher>,
+    is_eager: bool,
 }
 
 impl Loader {
     /// A loader that drops what guests log while they are read.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, logs: Arc::new(NoLogs) }
+        Self { engine, logs: Arc::new(NoLogs), watcher: None, is_eager: false }
+    }
+
+    /// Tells when a component is being compiled.
+    pub fn with_progress(mut self, watcher: Watcher) -> Self {
+        self.watcher = Some(watcher);
+        self
+    }
+
+    /// Loads a component whose definitions are known from an earlier load without waiting for its code, where that has to
+    /// be compiled anew: it is compiled in the background, and a call waits for it, for at most
+    /// [`compile_wait`](super::EngineSettings::compile_wait). An error of the compiler is then the call's. 
+    pub fn in_background(mut self) -> Self {
+        self.is_eager = true;
+        self
     }
 
     /// Hands on what guests log while they are read.
@@ -183,11 +228,10 @@ impl Loader {
     }
 
     async fn load_inner(&self, spec: PluginSpec) -> Result<Plugin, LoadErrorReason> {
-        let engine = self.engine.clone();
-        // Reading, hashing and compiling take a thread for long.
-        let (spec, info, component) = tokio::task::spawn_blocking(move || {
-            let bytes = read(&spec.source)?;
-            let info = inspect(&bytes)?;
+        let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
+        let work = move || {
+            let found = look(&spec.source, engine.0.cache.as_ref())?;
+            let info = found.info.clone();
             check_pin(&spec, &info)?;
             if info.minimum_memory_bytes > spec.limits.memory_bytes as u64 {
                 return Err(LoadErrorReason::Memory {
@@ -195,26 +239,32 @@ impl Loader {
                     limit: spec.limits.memory_bytes,
                 });
             }
-            let component = compile(&engine, &bytes, &info)?;
-            Ok((spec, info, component))
-        })
-        .await
-        .map_err(|panicked| LoadErrorReason::Compile(panicked.to_string()))??;
-
-        let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
-        let pre = self.engine.0.linker.instantiate_pre(&component).map_err(link)?;
-        let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
-        let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
-        let (name, chosen) = (spec.name.clone(), spec.tools);
-        let about = PluginInfo {
-            name: spec.name,
-            limits: spec.limits,
-            grants: spec.grants,
-            config: spec.config,
-            imports_wasi: info.imports.iter().any(|name| name.starts_with("wasi:")),
+            let known = known_description(&engine, &info, &spec.config);
+            let code = if is_eager && known.is_some() && !compile::is_cached(&engine, &info) {
+                Err(found)
+            } else {
+                let news = News { plugin: &spec.name, watcher: watcher.as_ref() };
+                Ok(compile::code(&engine, &spec.source, found, &news)?)
+            };
+            Ok((spec, info, known, code))
         };
-        let loaded = Arc::new(Loaded { engine: self.engine.clone(), info: Arc::new(about), pre, tools, hooks });
-        let mut described = self.describe(&loaded, &info).await?;
+        let (spec, info, known, code) = self.aside(work).await?;
+
+        let PluginSpec { name, source, limits, grants, config, tools: chosen, .. } = spec;
+        let imports_wasi = info.imports.iter().any(|name| name.starts_with("wasi:"));
+        let about = Arc::new(PluginInfo { name: name.clone(), limits, grants, config, imports_wasi });
+        let (code, later) = match code {
+            Ok(code) => (Pending::ready(code), None),
+            Err(found) => (Pending::default(), Some(found)),
+        };
+        let loaded = Arc::new(Loaded { engine: self.engine.clone(), info: about, code });
+        if let Some(found) = later {
+            self.compile_later(&loaded, source, found);
+        }
+        let mut described = match known {
+            Some(known) => Described { tools: known.tools, subscriptions: known.subscriptions },
+            None => self.describe(&loaded, &info).await?,
+        };
         check(&described)?;
         if let Some(chosen) = &chosen {
             choose(&mut described.tools, chosen)?;
@@ -231,45 +281,97 @@ impl Loader {
         Ok(plugin)
     }
 
+    /// Reads, hashes and compiles on a thread of its own, not one of the runtime's: compiling can't be stopped, and a
+    /// runtime that ends would wait for it.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, LoadErrorReason> + Send + 'static,
+    ) -> Result<T, LoadErrorReason> {
+        let engine = self.engine.clone();
+        let limit = engine.0.settings.compile_time;
+        // Set by whoever ends first, the work or the one who waits for it.
+        let over = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let done = over.clone();
+        compile_thread(move || {
+            let ended = std::panic::catch_unwind(AssertUnwindSafe(work));
+            let ended = ended.unwrap_or_else(|_| Err(LoadErrorReason::Compile("the compiler failed on it".into())));
+            // Nobody waits where loading was given up; what was compiled is in the cache then.
+            let _ = sender.send(ended);
+            if done.swap(true, Ordering::SeqCst) {
+                engine.0.given_up.fetch_sub(1, Ordering::SeqCst);
+            }
+        })?;
+        match tokio::time::timeout(limit, receiver).await {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(_)) => Err(LoadErrorReason::Compile("its thread ended".into())),
+            Err(_) => {
+                self.engine.0.given_up.fetch_add(1, Ordering::SeqCst);
+                if over.swap(true, Ordering::SeqCst) {
+                    self.engine.0.given_up.fetch_sub(1, Ordering::SeqCst);
+                }
+                Err(LoadErrorReason::CompileTime { limit })
+            }
+        }
+    }
+
     /// Names of the tools in the component, where an earlier load with the same settings has noted them: for whoever
     /// wants one tool and would rather not load all plugins. Reads the file, compiles and runs nothing.
     pub async fn known_tools(&self, spec: &PluginSpec) -> Option<Vec<String>> {
         let (engine, source, config) = (self.engine.clone(), spec.source.clone(), spec.config.clone());
         let known = tokio::task::spawn_blocking(move || {
-            let name = description_name(&sha256_hex(&read(&source).ok()?), &config);
-            engine.0.cache.as_ref()?.find_document(&name)
+            let found = look(&source, engine.0.cache.as_ref()).ok()?;
+            known_description(&engine, &found.info, &config)
         });
-        let described = serde_json::from_slice::<Description>(&known.await.ok()??).ok()?;
-        Some(described.tools.into_iter().map(|definition| definition.name).collect())
+        Some(known.await.ok()??.tools.into_iter().map(|definition| definition.name).collect())
     }
 
-    /// From the cache, or from the component itself.
-    async fn describe(&self, loaded: &Loaded, info: &ComponentInfo) -> Result<Described, LoadErrorReason> {
-        let name = description_name(&info.sha256, &loaded.info.config);
-        let cache = self.engine.0.cache.as_ref();
-        if let Some(known) = cache.and_then(|cache| cache.find_document(&name))
-            && let Ok(described) = serde_json::from_slice::<Description>(&known)
-        {
-            return Ok(Described { tools: described.tools, subscriptions: described.subscriptions });
+    /// Compiles for a plugin that is loaded already.
+    fn compile_later(&self, loaded: &Arc<Loaded>, source: Source, found: Found) {
+        let (engine, watcher) = (self.engine.clone(), self.watcher.clone());
+        let (plugin, waiting) = (loaded.info.name.clone(), Arc::downgrade(loaded));
+        let begun = compile_thread(move || {
+            let news = News { plugin: &plugin, watcher: watcher.as_ref() };
+            let compiled = AssertUnwindSafe(|| compile::code(&engine, &source, found, &news));
+            let code = match std::panic::catch_unwind(compiled) {
+                Ok(code) => code.map_err(|reason| reason.to_string()),
+                Err(_) => Err("the compiler failed on it".to_owned()),
+            };
+            if let Err(reason) = &code {
+                tracing::error!(plugin = &*plugin, reason, "the plugin cannot be called");
+            }
+            if let Some(loaded) = waiting.upgrade() {
+                loaded.code.settle(code);
+            }
+        });
+        if let Err(reason) = begun {
+            loaded.code.settle(Err(reason.to_string()));
         }
-        let described = loaded.describe(&self.logs).await.map_err(|Failure { message, hint, .. }| {
-            // Where in its source the plugin gave up is of no use to who configures it.
-            let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
-            LoadErrorReason::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
-        })?;
+    }
+
+    /// From the component itself; kept for the next time.
+    async fn describe(&self, loaded: &Loaded, info: &ComponentInfo) -> Result<Described, LoadErrorReason> {
+        let described = loaded.describe(&self.logs).await?;
         let description = Description { tools: described.tools, subscriptions: described.subscriptions };
         let bytes = serde_json::to_vec(&description).map_err(|e| LoadErrorReason::Describe(e.to_string()))?;
         if bytes.len() > MAX_DESCRIPTION_BYTES {
             let text = format!("its definitions take {} bytes, more than {MAX_DESCRIPTION_BYTES}", bytes.len());
             return Err(LoadErrorReason::Describe(text));
         }
-        if let Some(cache) = cache
+        let name = description_name(&info.sha256, &loaded.info.config);
+        if let Some(cache) = &self.engine.0.cache
             && let Err(error) = cache.store_document(&name, &bytes)
         {
             tracing::warn!(plugin = &*loaded.info.name, %error, "the definitions were not cached");
         }
         Ok(Described { tools: description.tools, subscriptions: description.subscriptions })
     }
+}
+
+/// What an earlier load has noted of what a component offers.
+fn known_description(engine: &Engine, info: &ComponentInfo, config: &Json) -> Option<Description> {
+    let known = engine.0.cache.as_ref()?.find_document(&description_name(&info.sha256, config))?;
+    serde_json::from_slice(&known).ok()
 }
 
 /// What a component describes may depend on its settings.
@@ -284,30 +386,35 @@ struct Description {
     subscriptions: Vec<(HookEvent, Option<Vec<String>>)>,
 }
 
-fn read(source: &Source) -> Result<Arc<[u8]>, LoadErrorReason> {
-    match source {
-        Source::Bytes(bytes) => Ok(bytes.clone()),
-        Source::File(path) => {
-            let read = read_component(path).map_err(|error| LoadErrorReason::Io { path: path.clone(), error })?;
-            Ok(read.into())
-        }
-    }
-}
-
 /// Reads a component file: a regular one, and not a larger one than a plugin may be (256 MiB).
 ///
 /// # Errors
 ///
 /// The file cannot be read, is something else than a file, or is too large.
 pub fn read_component(path: &Path) -> std::io::Result<Vec<u8>> {
-    let meta = std::fs::metadata(path)?;
-    if !meta.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
+    files::read(path, MAX_FILE_BYTES)
+}
+
+fn compile_thread(work: impl FnOnce() + Send + 'static) -> Result<(), LoadErrorReason> {
+    let thread = std::thread::Builder::new().name("toolgate-compile".into()).stack_size(COMPILE_STACK);
+    let begun = thread.spawn(work);
+    begun.map(drop).map_err(|error| LoadErrorReason::Compile(format!("there is no thread for it: {error}")))
+}
+
+pub(super) const TOOLS: &str = "toolgate:plugin/tools";
+pub(super) const HOOKS: &str = "toolgate:plugin/hooks";
+
+/// A component that failed to say what it offers.
+impl From<Failure> for LoadErrorReason {
+    fn from(Failure { message, hint, .. }: Failure) -> Self {
+        // Where in its source the plugin gave up is of no use to who configures it.
+        let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
+        Self::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
     }
-    if meta.len() > MAX_FILE_BYTES {
-        return Err(std::io::Error::other(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len())));
-    }
-    std::fs::read(path)
+}
+
+pub(super) fn shape(interface: &'static str) -> impl Fn(wasmtime::Error) -> LoadErrorReason {
+    move |error| LoadErrorReason::Shape { interface, problem: format!("{error:#}") }
 }
 
 fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorReason> {
@@ -317,47 +424,6 @@ fn check_pin(spec: &PluginSpec, info: &ComponentInfo) -> Result<(), LoadErrorRea
         }
         _ => Ok(()),
     }
-}
-
-fn compile(engine: &Engine, bytes: &[u8], info: &ComponentInfo) -> Result<Component, LoadErrorReason> {
-    let wasm = &engine.0.wasm;
-    let fail = |error: wasmtime::Error| LoadErrorReason::Compile(format!("{error:#}"));
-    let Some(cache) = &engine.0.cache else {
-        check_code(bytes)?;
-        return Component::new(wasm, bytes).map_err(fail);
-    };
-    let key = format!("{}-{:016x}", info.sha256, compatibility(wasm));
-    if let Some(path) = cache.find(&key) {
-        // SAFETY: the file lies in a directory that only this user can write to, and has the digest that was noted when
-        // this host compiled it; the engine checks its own version and settings besides.
-        #[allow(unsafe_code)]
-        match unsafe { Component::deserialize_file(wasm, &path) } {
-            Ok(component) => return Ok(component),
-            Err(error) => {
-                tracing::warn!(file = %path.display(), "cached code is not usable and is compiled again: {error:#}");
-                cache.remove(&key);
-            }
-        }
-    }
-    check_code(bytes)?;
-    let component = Component::new(wasm, bytes).map_err(fail)?;
-    match component.serialize() {
-        Ok(code) => {
-            if let Err(error) = cache.store(&key, &code) {
-                tracing::warn!(%error, "compiled code was not cached");
-            }
-        }
-        Err(error) => tracing::warn!("compiled code was not cached: {error:#}"),
-    }
-    Ok(component)
-}
-
-/// The engine's settings and version as a number.
-fn compatibility(wasm: &wasmtime::Engine) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    wasm.precompile_compatibility_hash().hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Leaves only the tools the operator chose.

@@ -86,6 +86,12 @@ impl GuestLog {
 
     /// Hands on what was printed without a line end.
     pub fn flush(&self) {
+        {
+            let state = self.state();
+            if state.stdout.is_empty() && state.stderr.is_empty() {
+                return;
+            }
+        }
         for stream in [Stream::Stdout, Stream::Stderr] {
             let rest = std::mem::take(stream.buffer(&mut self.state()));
             if !rest.is_empty() {

@@ -2,6 +2,7 @@
 
 mod bindings;
 mod cache;
+mod compile;
 mod engine;
 mod failure;
 mod hostcalls;
@@ -9,15 +10,18 @@ pub mod http;
 mod inspect;
 mod instance;
 mod keys;
+mod known;
 mod limiter;
 mod load;
 mod logs;
 mod plugin;
+mod stamp;
 mod ticker;
 mod wasi;
 
 pub(crate) use cache::sha256_hex;
 pub use cache::{CacheError, CompileCache};
+pub use compile::{Progress, Watcher};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};
 pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source, read_component};

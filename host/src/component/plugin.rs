@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout_at;
-use wasmtime::component::InstancePre;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::bindings::v0_1::{self as bindings, hooks, tools};
+use super::compile::{Code, Pending};
 use super::engine::Engine;
 use super::failure::{Failure, Refused, bounded};
-use super::instance::{CallState, Entry};
+use super::instance::Entry;
 use super::keys;
-use super::load::MAX_DESCRIPTION_BYTES;
+use super::load::{self, HOOKS, LoadErrorReason, MAX_DESCRIPTION_BYTES, TOOLS};
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolDefinition, ToolResult};
 use crate::pipeline::{
     CallContext, Decision, Hook, HookError, HookEvent, Key, LogSink, Settled, Slot, Tool, ToolError,
@@ -34,9 +35,7 @@ pub struct PluginInfo {
 pub struct Loaded {
     pub engine: Engine,
     pub info: Arc<PluginInfo>,
-    pub pre: InstancePre<CallState>,
-    pub tools: Option<tools::GuestIndices>,
-    pub hooks: Option<hooks::GuestIndices>,
+    pub code: Pending,
 }
 
 /// What a component says about itself.
@@ -47,14 +46,17 @@ pub struct Described {
 }
 
 impl Loaded {
-    /// Reads definitions and subscriptions, in an instance with config and log but no call.
-    pub async fn describe(&self, logs: &Arc<dyn LogSink>) -> Result<Described, Failure> {
+    /// Reads definitions and subscriptions, in an instance with config and log but no call. Both together have the
+    /// time of `load-ms`.
+    pub async fn describe(&self, logs: &Arc<dyn LogSink>) -> Result<Described, LoadErrorReason> {
+        let deadline = Instant::now() + self.info.limits.load;
         let mut described = Described::default();
-        if let Some(indices) = &self.tools {
-            let mut entry = Entry::new(&self.engine, &self.info, None, logs)?;
-            let outcome = timeout_at(entry.deadline, async {
-                let (store, instance) = entry.instantiate(&self.pre).await?;
-                let guest = indices.load(&mut *store, &instance)?;
+        let code = self.code.get().map_err(Failure::of_tool_error)?;
+        if let Some(indices) = &code.tools {
+            let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
+            let outcome = timeout_at(deadline, async {
+                let (store, instance) = entry.instantiate(&code.pre).await?;
+                let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
                 let definitions = guest.call_definitions(&mut *store).await?;
                 // Before anything of them is parsed, which takes many times their size.
                 let bytes: usize = definitions.iter().map(bindings::definition_size).sum();
@@ -65,18 +67,56 @@ impl Loaded {
                 definitions.into_iter().map(|d| Ok(bindings::definition_in(d)?)).collect::<wasmtime::Result<Vec<_>>>()
             })
             .await;
-            described.tools = entry.finish(outcome)?;
+            described.tools = entry.finish(well_shaped(outcome, TOOLS)?)?;
         }
-        if let Some(indices) = &self.hooks {
-            let mut entry = Entry::new(&self.engine, &self.info, None, logs)?;
-            let outcome = timeout_at(entry.deadline, async {
-                let (store, instance) = entry.instantiate(&self.pre).await?;
-                indices.load(&mut *store, &instance)?.call_subscriptions(&mut *store).await
+        if let Some(indices) = &code.hooks {
+            let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
+            let outcome = timeout_at(deadline, async {
+                let (store, instance) = entry.instantiate(&code.pre).await?;
+                let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
+                let subscriptions = guest.call_subscriptions(&mut *store).await?;
+                let bytes: usize = subscriptions.iter().flat_map(|s| s.tools.iter().flatten()).map(String::len).sum();
+                if bytes > MAX_DESCRIPTION_BYTES {
+                    let reason = format!("its subscriptions take {bytes} bytes, more than {MAX_DESCRIPTION_BYTES}");
+                    return Err(Refused(reason).into());
+                }
+                Ok(subscriptions)
             })
             .await;
-            described.subscriptions = entry.finish(outcome)?.into_iter().map(bindings::subscription_in).collect();
+            let subscriptions = entry.finish(well_shaped(outcome, HOOKS)?)?;
+            described.subscriptions = subscriptions.into_iter().map(bindings::subscription_in).collect();
         }
         Ok(described)
+    }
+
+    /// Waits for the code where it is still being compiled, for an entry that is not wanted any more once the batch is
+    /// cancelled.
+    async fn compiled_unless(&self, cancel: &CancellationToken) -> Result<&Code, ToolError> {
+        tokio::select! {
+            biased;
+            code = self.compiled() => code,
+            () = cancel.cancelled() => Err(ToolError::cancelled()),
+        }
+    }
+
+    async fn compiled(&self) -> Result<&Code, ToolError> {
+        self.code.wait(self.engine.0.settings.compile_wait).await
+    }
+}
+
+/// An export that is missing or has other types than the contract.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:#}")]
+struct Misshapen(wasmtime::Error);
+
+/// Whether the guest was entered at all.
+fn well_shaped<T, E>(
+    outcome: Result<wasmtime::Result<T>, E>,
+    interface: &'static str,
+) -> Result<Result<wasmtime::Result<T>, E>, LoadErrorReason> {
+    match outcome {
+        Ok(Err(error)) if error.is::<Misshapen>() => Err(load::shape(interface)(error)),
+        other => Ok(other),
     }
 }
 
@@ -87,8 +127,8 @@ pub struct ComponentTool {
 }
 
 impl ComponentTool {
-    fn indices(&self) -> Result<&tools::GuestIndices, ToolError> {
-        self.loaded.tools.as_ref().ok_or_else(|| ToolError::failed("the component exports no tools"))
+    fn indices<'a>(&self, code: &'a Code) -> Result<&'a tools::GuestIndices, ToolError> {
+        code.tools.as_ref().ok_or_else(|| ToolError::failed("the component exports no tools"))
     }
 
     fn error(&self, failure: Failure) -> ToolError {
@@ -103,12 +143,13 @@ impl Tool for ComponentTool {
     }
 
     async fn prepare_arguments(&self, cx: &CallContext, arguments: &Json) -> Result<Json, ToolError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled_unless(&cx.cancel).await?;
+        let indices = self.indices(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await?;
         let mut entry =
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             guest.call_prepare_arguments(&mut *store, &self.definition.name, &arguments.text().to_owned()).await
         })
@@ -134,11 +175,13 @@ impl Tool for ComponentTool {
     }
 
     async fn acquire(&self, _cx: &CallContext) -> Result<Slot, ToolError> {
+        self.loaded.compiled().await?;
         self.loaded.engine.slot().await.map(Slot::holding)
     }
 
     async fn execute(&self, cx: &CallContext, arguments: &Json, mut slot: Slot) -> Result<ToolResult, ToolError> {
-        let indices = self.indices()?;
+        let code = self.loaded.code.get()?;
+        let indices = self.indices(code)?;
         // Held past the entry: the store is dropped before its permit is released.
         let _permit = match slot.take::<OwnedSemaphorePermit>() {
             Some(permit) => permit,
@@ -148,7 +191,7 @@ impl Tool for ComponentTool {
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         entry.open_updates();
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             let call = bindings::call_out(&cx.call, arguments);
             match guest.call_execute(&mut *store, &call).await? {
@@ -193,8 +236,8 @@ impl ComponentHook {
         Self { loaded, wants }
     }
 
-    fn indices(&self) -> Result<&hooks::GuestIndices, HookError> {
-        self.loaded.hooks.as_ref().ok_or_else(|| HookError::Failed {
+    fn indices<'a>(&self, code: &'a Code) -> Result<&'a hooks::GuestIndices, HookError> {
+        code.hooks.as_ref().ok_or_else(|| HookError::Failed {
             cause: ErrorKind::HookFailed,
             message: "the component exports no hooks".into(),
         })
@@ -224,11 +267,12 @@ impl Hook for ComponentHook {
     }
 
     async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled_unless(&cx.cancel).await.map_err(no_slot)?;
+        let indices = self.indices(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await.map_err(no_slot)?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             match guest.call_before_tool_call(&mut *store, &bindings::before_out(&cx.call, arguments)).await? {
                 Ok(decision) => Ok(Ok(bindings::decision_in(decision)?)),
@@ -247,11 +291,12 @@ impl Hook for ComponentHook {
         is_error: bool,
         error: Option<&ErrorInfo>,
     ) -> Result<Option<Override>, HookError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled().await.map_err(no_slot)?;
+        let indices = self.indices(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             let context = bindings::after_out(&cx.call, arguments, result, is_error, error);
             match guest.call_after_tool_call(&mut *store, &context).await? {
@@ -272,11 +317,12 @@ impl Hook for ComponentHook {
     }
 
     async fn settled(&self, cx: &CallContext, settled: &Settled) -> Result<(), HookError> {
-        let indices = self.indices()?;
+        let code = self.loaded.compiled().await.map_err(no_slot)?;
+        let indices = self.indices(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&self.loaded.pre).await?;
+            let (store, instance) = entry.instantiate(&code.pre).await?;
             let guest = indices.load(&mut *store, &instance)?;
             guest.call_settled(&mut *store, &bindings::settled_out(&cx.call, settled)).await
         })

@@ -55,6 +55,9 @@ impl Config {
             queue_wait: self.queue_wait,
             cache_dir: self.cache_dir.clone(),
             cache_bytes: self.cache_bytes,
+            compile_time: self.compile_time,
+            compile_threads: self.compile_threads,
+            compile_wait: self.compile_wait,
             max_table_elements: tables.max(defaults.max_table_elements),
         };
         match Engine::new(settings.clone()) {
@@ -75,6 +78,7 @@ impl Config {
             .approval_timeout(self.approval_timeout)
             .sink_timeout(self.sink_timeout)
             .key_timeout(self.key_wait)
+            .batch_result_bytes(self.batch_result_bytes)
             .hook_order(self.hooks.iter().map(|hook| hook.plugin.as_str()))
     }
 
@@ -82,6 +86,29 @@ impl Config {
     /// are loaded.
     pub async fn load_plugins(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
         let mut errors = load(host, join_all(self.plugins.iter().map(|plugin| self.load_plugin(plugin, loader))).await);
+        if errors.is_empty() {
+            errors.extend(self.hooks_without_tool(host));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The first half of [`load_plugins`](Self::load_plugins), for a host that is to answer soon: the plugins in
+    /// `[[hooks]]`, without which no call may run.
+    pub async fn load_hooks(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
+        let hooks = self.plugins.iter().filter(|plugin| self.hook_of(plugin).is_some());
+        let errors = load(host, join_all(hooks.map(|plugin| self.load_plugin(plugin, loader))).await);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The second half: all other plugins, each in the host as soon as it is ready, while the host answers already. Tools
+    /// are then listed in the order they came.
+    pub async fn load_others(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
+        let others = self.plugins.iter().filter(|plugin| self.hook_of(plugin).is_none());
+        let each = others.map(async |plugin| {
+            let loaded = self.load_plugin(plugin, loader).await;
+            loaded.and_then(|plugin| Ok(host.load(plugin)?)).err()
+        });
+        let mut errors: Vec<OpenError> = join_all(each).await.into_iter().flatten().collect();
         if errors.is_empty() {
             errors.extend(self.hooks_without_tool(host));
         }

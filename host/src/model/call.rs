@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::{Json, JsonError};
 
@@ -55,6 +56,10 @@ pub struct AssistantMessage {
     pub raw: Option<Json>,
 }
 
+/// Bytes of arguments that are parsed before it is known whether anybody wants them: parsed, they take up to seventy
+/// times as much.
+const MAX_READ_AT_ONCE: usize = 4 << 10;
+
 /// Why a document is no assistant message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -75,42 +80,50 @@ struct Wire<'a> {
     #[serde(default)]
     stop_reason: StopReason,
     #[serde(borrow)]
-    content: Vec<&'a serde_json::value::RawValue>,
+    content: Vec<&'a RawValue>,
 }
 
+/// A part of the content, unread: what a part that is no call has under these names is its own affair.
 #[derive(Deserialize)]
-struct WireCall<'a> {
+struct WirePart<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<&'a RawValue>,
     #[serde(borrow)]
-    id: &'a serde_json::value::RawValue,
-    name: Arc<str>,
+    id: Option<&'a RawValue>,
     #[serde(borrow)]
-    arguments: Option<&'a serde_json::value::RawValue>,
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
 }
 
-impl WireCall<'_> {
+impl WirePart<'_> {
+    fn kind(&self) -> Result<Option<String>, serde_json::Error> {
+        self.kind.map(|kind| serde_json::from_str(kind.get())).transpose()
+    }
+
     /// One call's arguments that cannot be read are that call's error, not the message's. An id may be a number.
     fn call(self) -> Result<ToolCall, serde_json::Error> {
-        let id = match self.id.get() {
-            number if number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => number.to_owned(),
+        use serde::de::Error as _;
+        let id = self.id.ok_or_else(|| serde_json::Error::missing_field("id"))?;
+        let name = self.name.ok_or_else(|| serde_json::Error::missing_field("name"))?;
+        let id: Arc<str> = match id.get() {
+            number if number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => number.into(),
             text => serde_json::from_str(text)?,
         };
-        let Some(text) = self.arguments.map(serde_json::value::RawValue::get) else {
-            return Ok(ToolCall::new(id, self.name, Json::empty_object()));
+        let name: Arc<str> = serde_json::from_str(name.get())?;
+        let Some(text) = self.arguments.map(RawValue::get) else {
+            return Ok(ToolCall::new(id, name, Json::empty_object()));
         };
-        Ok(match Json::verify(text) {
-            Ok(arguments) => ToolCall::new(id, self.name, arguments),
+        // What is small is read at once, in one pass over the text; what is large only for a tool that takes so much.
+        let read = if text.len() <= MAX_READ_AT_ONCE { Json::parse(text) } else { Json::verify(text) };
+        Ok(match read {
+            Ok(arguments) => ToolCall::new(id, name, arguments),
             Err(error) => ToolCall {
                 unreadable: Some(error.to_string().into()),
-                ..ToolCall::new(id, self.name, Json::from_value(text.into()))
+                ..ToolCall::new(id, name, Json::from_value(text.into()))
             },
         })
     }
-}
-
-#[derive(Deserialize)]
-struct WireType<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Option<std::borrow::Cow<'a, str>>,
 }
 
 impl AssistantMessage {
@@ -135,10 +148,10 @@ impl AssistantMessage {
         let mut calls = Vec::new();
         for (at, part) in wire.content.iter().enumerate() {
             let part_shape = |e: serde_json::Error| MessageError::Shape(format!("content[{at}]: {e}"));
-            let kind = serde_json::from_str::<WireType<'_>>(part.get()).map_err(part_shape)?.kind;
+            let wire: WirePart<'_> = serde_json::from_str(part.get()).map_err(part_shape)?;
+            let kind = wire.kind().map_err(part_shape)?;
             if kind.as_deref() == Some("toolCall") || (bare && kind.is_none()) {
-                let call: WireCall<'_> = serde_json::from_str(part.get()).map_err(part_shape)?;
-                calls.push(call.call().map_err(part_shape)?);
+                calls.push(wire.call().map_err(part_shape)?);
             }
         }
         // What holds something unreadable is not handed on: hooks and tools get JSON or nothing.

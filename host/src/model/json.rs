@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::map::Entry;
 use serde_json::value::RawValue;
+
+use super::rewrite::rewritten;
 
 /// Deepest nesting of arrays and objects that a document may have (serde_json's own recursion limit, less one).
 pub const MAX_DEPTH: usize = 127;
@@ -15,13 +18,23 @@ pub const MAX_DEPTH: usize = 127;
 /// something else than it says.
 const RESERVED: &str = "$serde_json::private::";
 
+/// How serde_json hands over a number whose digits it keeps: as a map of this one key.
+const NUMBER: &str = "$serde_json::private::Number";
+
 /// A JSON document: its text, and its parsed form once somebody asked for it. Cheap to clone.
 #[derive(Clone)]
 pub struct Json(Arc<Inner>);
 
 struct Inner {
-    text: Box<RawValue>,
-    value: OnceLock<Value>,
+    text: Box<str>,
+    read: OnceLock<Read>,
+}
+
+/// What one reading of a text gives.
+struct Read {
+    value: Value,
+    /// A key that some object has twice; of its values the last one counts.
+    twice: Option<String>,
 }
 
 /// Why a text is not a JSON document.
@@ -40,28 +53,41 @@ impl Json {
     /// Reads a document and keeps its parsed form; for what the host itself looks into. The parsed form takes up to
     /// seventy times the bytes of the text: bound the text first.
     pub fn parse(text: impl Into<String>) -> Result<Self, JsonError> {
-        let text = checked(text.into())?;
-        let value: Value = serde_json::from_str(text.get())?;
-        Ok(Self(Arc::new(Inner { text, value: OnceLock::from(value) })))
+        let text = unreserved(text.into())?;
+        let read = OnceLock::from(Read::of(&text)?);
+        Ok(Self(Arc::new(Inner { text, read })))
     }
 
     /// Checks a document and keeps only its text; for what merely passes through.
     pub fn verify(text: impl Into<String>) -> Result<Self, JsonError> {
-        let text = checked(text.into())?;
-        Ok(Self(Arc::new(Inner { text, value: OnceLock::new() })))
+        let text = unreserved(text.into())?;
+        let mut reader = serde_json::Deserializer::from_str(&text);
+        Walk.deserialize(&mut reader)?;
+        reader.end()?;
+        Ok(Self(Arc::new(Inner { text, read: OnceLock::new() })))
     }
 
     /// A document from a value.
     pub fn from_value(value: Value) -> Self {
         // A `Value` always serializes: its keys are strings.
-        let text = serde_json::value::to_raw_value(&value).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        Self(Arc::new(Inner { text, value: OnceLock::from(value) }))
+        let text = serde_json::to_string(&value).unwrap_or_else(|_| "null".into()).into();
+        Self(Arc::new(Inner { text, read: OnceLock::from(Read { value, twice: None }) }))
+    }
+
+    /// This document changed to another value. What is equal in both keeps the text it was written with, digits above
+    /// all: the JSON library itself would write `1e400` as `1e+400`.
+    pub fn changed_to(&self, value: Value) -> Self {
+        let text = rewritten(self.text(), self.value(), &value);
+        match serde_json::from_str::<&RawValue>(&text) {
+            Ok(_) => Self(Arc::new(Inner { text: text.into(), read: OnceLock::from(Read { value, twice: None }) })),
+            Err(_) => Self::from_value(value),
+        }
     }
 
     /// Anything that serializes, as a document.
     pub fn of(value: &impl Serialize) -> Result<Self, JsonError> {
-        let text = serde_json::value::to_raw_value(value)?;
-        Ok(Self(Arc::new(Inner { text, value: OnceLock::new() })))
+        let text = serde_json::to_string(value)?.into();
+        Ok(Self(Arc::new(Inner { text, read: OnceLock::new() })))
     }
 
     /// `null`.
@@ -76,13 +102,17 @@ impl Json {
 
     /// The document as it was written.
     pub fn text(&self) -> &str {
-        self.0.text.get()
+        &self.0.text
     }
 
     /// The document, parsed on first use.
     pub fn value(&self) -> &Value {
-        // The text was read once when this document was made.
-        self.0.value.get_or_init(|| serde_json::from_str(self.text()).unwrap_or(Value::Null))
+        &self.read().value
+    }
+
+    fn read(&self) -> &Read {
+        // The text was checked when this document was made.
+        self.0.read.get_or_init(|| Read::of(self.text()).unwrap_or(Read { value: Value::Null, twice: None }))
     }
 
     /// Length of the text in bytes.
@@ -96,29 +126,134 @@ impl Json {
     }
 }
 
-/// Checks everything that reading the text into a value would, without building one.
-fn checked(text: String) -> Result<Box<RawValue>, JsonError> {
+/// The text without blanks around it, unless a key in it is one that the library would misread.
+fn unreserved(mut text: String) -> Result<Box<str>, JsonError> {
+    const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
     if has_reserved_key(&text) {
         return Err(JsonError::Reserved);
     }
-    // First, since it stops at the depth limit; the raw value's own scan does not.
-    Walk { twice: None }.deserialize(&mut serde_json::Deserializer::from_str(&text))?;
-    Ok(RawValue::from_string(text)?)
+    let trimmed = text.trim_matches(BLANKS);
+    if trimmed.len() < text.len() {
+        text = trimmed.to_owned();
+    }
+    Ok(text.into())
 }
 
-/// Reads anything and keeps nothing: strings are decoded, nesting is counted, and where asked for, a key that an object
-/// has twice is noted.
-struct Walk<'a> {
-    twice: Option<&'a mut Option<String>>,
-}
-
-impl Walk<'_> {
-    fn inner(&mut self) -> Walk<'_> {
-        Walk { twice: self.twice.as_deref_mut() }
+impl Read {
+    fn of(text: &str) -> serde_json::Result<Self> {
+        let mut twice = None;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let value = Build { twice: &mut twice }.deserialize(&mut reader)?;
+        reader.end()?;
+        Ok(Self { value, twice })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+/// Reads a value as serde_json's own reader does, and notes a key that an object has twice: one pass where two readers
+/// would take two.
+struct Build<'a> {
+    twice: &'a mut Option<String>,
+}
+
+impl Build<'_> {
+    fn inner(&mut self) -> Build<'_> {
+        Build { twice: self.twice }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Build<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Build<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON document")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(self.inner())? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = serde_json::Map::new();
+        while let Some(key) = entries.next_key_seed(Key)? {
+            let Some(key) = key else {
+                let digits: String = entries.next_value()?;
+                return digits.parse().map(Value::Number).map_err(serde::de::Error::custom);
+            };
+            let value = entries.next_value_seed(self.inner())?;
+            match map.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(mut place) => {
+                    self.twice.get_or_insert_with(|| place.key().clone());
+                    place.insert(value);
+                }
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// A key of an object; none where the map is a number.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Option<String>, E> {
+        Ok((key != NUMBER).then(|| key.to_owned()))
+    }
+}
+
+/// Reads anything and keeps nothing: strings are decoded, nesting is counted.
+#[derive(Clone, Copy)]
+struct Walk;
+
+impl<'de> DeserializeSeed<'de> for Walk {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -126,7 +261,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for Walk {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,27 +292,15 @@ impl<'de> Visitor<'de> for Walk<'_> {
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(self.inner())?.is_some() {}
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(self)?.is_some() {}
         Ok(())
     }
 
     /// Numbers come this way too: with arbitrary precision they are maps of one private key.
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        if self.twice.is_none() {
-            while entries.next_key_seed(self.inner())?.is_some() {
-                entries.next_value_seed(self.inner())?;
-            }
-            return Ok(());
-        }
-        let mut seen = std::collections::HashSet::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            entries.next_value_seed(self.inner())?;
-            if let Some(key) = seen.replace(key)
-                && let Some(twice) = self.twice.as_deref_mut()
-            {
-                twice.get_or_insert(key);
-            }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while entries.next_key_seed(self)?.is_some() {
+            entries.next_value_seed(self)?;
         }
         Ok(())
     }
@@ -186,7 +309,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 /// Whether an object key of the text begins with the reserved words, written plainly or with `\u00XX` escapes.
 fn has_reserved_key(text: &str) -> bool {
     if !text.contains("\\u00") {
-        return reserved_key_at(text);
+        return text.contains(RESERVED) && reserved_key_at(text);
     }
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -218,12 +341,8 @@ fn reserved_key_at(text: &str) -> bool {
 }
 
 /// A key that some object of the document has twice. Readers differ in which of the two they take.
-pub(crate) fn duplicate_key(document: &Json) -> Option<String> {
-    let mut twice = None;
-    let mut reader = serde_json::Deserializer::from_str(document.text());
-    // The text was checked when the document was made.
-    let _ = Walk { twice: Some(&mut twice) }.deserialize(&mut reader);
-    twice
+pub(crate) fn duplicate_key(document: &Json) -> Option<&str> {
+    document.read().twice.as_deref()
 }
 
 impl fmt::Debug for Json {
@@ -247,7 +366,10 @@ impl PartialEq for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.text.serialize(serializer)
+        // The library writes a text as it is only where it has looked through it itself.
+        <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(self.text()))
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
     }
 }
 
@@ -306,11 +428,28 @@ mod tests {
         }
     }
 
+    /// The reader here and the library's own see the same.
+    #[test]
+    fn what_is_read_is_what_the_library_reads() {
+        for text in [
+            r#"{"a":[1,-0,1.50,1e400,0.1e-7,12345678901234567890123],"b":{"c":null,"d":[true,false,[],{}]},"":"\u00e9\n\ud83d\ude00"}"#,
+            r#"{"b":1,"a":2,"b":{"x":3}}"#,
+            "\"text\"",
+            "-17.0",
+        ] {
+            let ours = Json::parse(text).unwrap();
+            let theirs: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(ours.value(), &theirs);
+            assert_eq!(serde_json::to_string(ours.value()).unwrap(), serde_json::to_string(&theirs).unwrap());
+            assert_eq!(Json::verify(text).unwrap().value(), &theirs);
+        }
+    }
+
     #[test]
     fn a_key_that_is_there_twice_is_found() {
-        let twice = |text: &str| duplicate_key(&Json::verify(text).unwrap());
-        assert_eq!(twice(r#"{"a":1,"b":[{"c":1.5,"c":2}]}"#), Some("c".into()));
-        assert_eq!(twice(r#"{"a":1,"\u0061":2}"#), Some("a".into()));
+        let twice = |text: &str| duplicate_key(&Json::verify(text).unwrap()).map(str::to_owned);
+        assert_eq!(twice(r#"{"a":1,"b":[{"c":1.5,"c":2}]}"#).as_deref(), Some("c"));
+        assert_eq!(twice(r#"{"a":1,"\u0061":2}"#).as_deref(), Some("a"));
         assert_eq!(twice(r#"{"a":{"a":[1,2.0,-0]},"b":{"a":null}}"#), None);
     }
 }

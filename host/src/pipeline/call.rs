@@ -52,7 +52,7 @@ impl Call {
             Lookup::Inactive(_) | Lookup::Unknown => None,
         };
         let span = telemetry::call_span(call, plugin.as_deref(), run.settings.trace_content);
-        let mut cx = CallContext::new(
+        let cx = CallContext::new(
             call.clone(),
             plugin,
             u32::try_from(position).unwrap_or(u32::MAX),
@@ -61,7 +61,7 @@ impl Call {
             run.state.clone(),
             run.logs.clone(),
         );
-        cx.trace_parent = telemetry::trace_parent(&span, run.trace_parent.as_ref());
+        let cx = cx.with_trace_parent(telemetry::trace_parent(&span, run.trace_parent.as_ref()));
         Self { cx, lookup, started, span }
     }
 

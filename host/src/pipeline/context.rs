@@ -1,5 +1,6 @@
 //! What one call carries through all three stages, shared by its tool and its hooks.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,10 @@ pub struct BatchInfo {
 
 /// One call's surroundings. Cheap to clone: clones speak of the same call.
 #[derive(Clone)]
-pub struct CallContext {
+pub struct CallContext(Arc<Surroundings>);
+
+/// What a [`CallContext`] holds.
+pub struct Surroundings {
     /// As the model wrote it.
     pub call: ToolCall,
     /// The plugin that offers the tool; none for an unknown name.
@@ -44,8 +48,16 @@ pub struct CallContext {
     pub logs: Arc<dyn LogSink>,
     /// The call's place in a distributed trace, for requests that its code sends.
     pub trace_parent: Option<TraceParent>,
-    updates: Arc<Mutex<Option<Arc<Updates>>>>,
-    record: Arc<Mutex<Record>>,
+    updates: Mutex<Option<Arc<Updates>>>,
+    record: Mutex<Record>,
+}
+
+impl Deref for CallContext {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.0
+    }
 }
 
 #[derive(Default)]
@@ -54,8 +66,10 @@ struct Record {
     denials: Vec<Denial>,
 }
 
-/// Denials kept per call; the rest is counted.
+/// Different denials kept and logged per call; the rest is counted.
 const MAX_DENIALS: usize = 32;
+/// Longest subject or rule that is kept, in bytes: what a guest asks for may be as long as it likes.
+const MAX_DENIAL_TEXT: usize = 1 << 10;
 
 impl CallContext {
     /// A context without updates; the execute stage opens them.
@@ -69,7 +83,16 @@ impl CallContext {
         logs: Arc<dyn LogSink>,
     ) -> Self {
         let (updates, record) = Default::default();
-        Self { call, plugin, position, batch, cancel, state, logs, trace_parent: None, updates, record }
+        let trace_parent = None;
+        Self(Arc::new(Surroundings { call, plugin, position, batch, cancel, state, logs, trace_parent, updates, record }))
+    }
+
+    /// The same in a distributed trace. To be called before it is cloned.
+    pub(crate) fn with_trace_parent(mut self, trace_parent: Option<TraceParent>) -> Self {
+        if let Some(only) = Arc::get_mut(&mut self.0) {
+            only.trace_parent = trace_parent;
+        }
+        self
     }
 
     /// The name plain exclusive keys are compared under: the plugin's, or the tool's own where there is none.
@@ -106,22 +129,35 @@ impl CallContext {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).metrics
     }
 
-    /// Notes and logs that something was asked for and not granted.
-    pub fn deny(&self, denial: Denial) {
+    /// Notes and logs that something was asked for and not granted. The same again, and what comes after many different
+    /// ones, is only counted.
+    pub fn deny(&self, mut denial: Denial) {
+        for text in [&mut denial.subject, &mut denial.rule] {
+            if text.len() > MAX_DENIAL_TEXT {
+                text.truncate(text.floor_char_boundary(MAX_DENIAL_TEXT));
+                text.push('…');
+            }
+        }
+        let is_last = {
+            let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.metrics.denials += 1;
+            if record.denials.len() >= MAX_DENIALS || record.denials.contains(&denial) {
+                return;
+            }
+            record.denials.push(denial.clone());
+            record.denials.len() == MAX_DENIALS
+        };
+        // Outside the lock: a log is foreign code.
         tracing::warn!(
             target: "toolgate::denial",
             plugin = &*denial.plugin,
             capability = denial.capability,
-            subject = denial.subject,
-            rule = denial.rule,
+            subject = denial.subject.escape_debug().to_string(),
+            rule = denial.rule.escape_debug().to_string(),
             tool_call_id = &*self.call.id,
-            "denied"
+            "denied{}",
+            if is_last { "; further denials of this call are only counted" } else { "" }
         );
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        record.metrics.denials += 1;
-        if record.denials.len() < MAX_DENIALS && !record.denials.contains(&denial) {
-            record.denials.push(denial);
-        }
     }
 
     /// What the call was denied so far.

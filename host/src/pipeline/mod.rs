@@ -36,7 +36,7 @@ mod updates;
 
 pub use approver::{Approval, ApprovalRequest, Approver, Question};
 pub use batch::{Batch, BatchOutcome, DEFAULT_CONVERSATION};
-pub use context::{BatchInfo, CallContext};
+pub use context::{BatchInfo, CallContext, Surroundings};
 pub use earlier::Earlier;
 pub use hook::{Decision, Hook, HookError, HookEvent, OnError, Settled};
 pub use log::{LogLevel, LogLine, LogSink, NoLogs, TracingLogs};

@@ -63,7 +63,8 @@ async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<Regis
     run.not_cancelled(STAGE)?;
     let questions = verdict?;
     if !questions.is_empty() {
-        ask(run, call, arguments, questions).await?;
+        // Boxed: seldom needed, and large.
+        Box::pin(ask(run, call, arguments, questions)).await?;
     }
     Ok(tool.clone())
 }
@@ -142,7 +143,7 @@ async fn shim(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json) -
 async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut Json) -> Result<(), Invalid> {
     let checked = tool.parameters().check(arguments.value())?;
     if let Some(coerced) = checked.coerced {
-        *arguments = Json::from_value(coerced);
+        *arguments = arguments.changed_to(coerced);
         run.sinks
             .emit(&Event::ArgumentsCoerced {
                 tool_call_id: call.cx.call.id.clone(),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{Panicked, guarded};
-use super::{EventSink, Step};
+use super::{EventSink, SinkError, Step};
 use crate::model::Event;
 
 /// The sinks of one batch.
@@ -30,6 +31,7 @@ enum Word<'a> {
 struct Watched {
     sink: Arc<dyn EventSink>,
     is_ahead: bool,
+    is_patient: bool,
     is_cut: AtomicBool,
     /// Wakes the deliveries that are under way when the sink is cut.
     cut: CancellationToken,
@@ -45,8 +47,10 @@ struct Held {
 
 impl Sinks {
     pub(crate) fn new(sinks: Vec<Arc<dyn EventSink>>, timeout: Duration) -> Self {
+        let asked = |ask: &dyn Fn() -> bool| std::panic::catch_unwind(AssertUnwindSafe(ask)).unwrap_or(false);
         let watch = |sink: Arc<dyn EventSink>| Watched {
-            is_ahead: std::panic::catch_unwind(AssertUnwindSafe(|| sink.is_ahead())).unwrap_or(false),
+            is_ahead: asked(&|| sink.is_ahead()),
+            is_patient: asked(&|| sink.is_patient()),
             sink,
             is_cut: AtomicBool::new(false),
             cut: CancellationToken::new(),
@@ -63,12 +67,22 @@ impl Sinks {
     /// Delivers an event to every live sink and waits for all of them. On the first poll each sink has been given an
     /// update. A sink that is cut on the way is made known to the others before this returns.
     pub(crate) async fn emit(&self, event: &Event) {
+        if !self.is_silent() {
+            // Boxed: it is large, and every stage would carry room for it, and move it, where nobody listens too.
+            Box::pin(self.emit_in_place(event)).await;
+        }
+    }
+
+    /// The same for a caller that is on the heap already.
+    pub(crate) async fn emit_in_place(&self, event: &Event) {
         self.tell(Word::Event(event)).await;
     }
 
     /// Says how far a call is.
     pub(crate) async fn step(&self, position: u32, step: Step) {
-        self.tell(Word::Step(position, &step)).await;
+        if !self.is_silent() {
+            Box::pin(self.tell(Word::Step(position, &step))).await;
+        }
     }
 
     async fn tell(&self, word: Word<'_>) {
@@ -92,6 +106,9 @@ impl Sinks {
     }
 
     async fn deliver_to(&self, wanted: impl Fn(&Watched) -> bool, word: Word<'_>) -> Vec<Event> {
+        if let [only] = &self.watched[..] {
+            return if wanted(only) { Vec::from_iter(only.deliver(word, self.timeout).await) } else { Vec::new() };
+        }
         let wanted = self.watched.iter().filter(|watched| wanted(watched));
         join_all(wanted.map(|watched| watched.deliver(word, self.timeout))).await.into_iter().flatten().collect()
     }
@@ -109,24 +126,32 @@ impl Watched {
                 Word::Step(position, step) => self.sink.step(position, step).await,
             }
         }));
+        // Most events are taken at once, and then there is no clock to watch.
+        if let Poll::Ready(taken) = std::future::poll_fn(|cx| Poll::Ready(delivery.as_mut().poll(cx))).await {
+            return self.taken(taken);
+        }
         let holding = Holding::begin(&self.held);
         loop {
             let deadline = holding.since() + timeout;
             tokio::select! {
                 biased;
-                taken = &mut delivery => return match taken {
-                    Ok(Ok(())) => None,
-                    Ok(Err(error)) => self.cut(format!("it failed: {error}")),
-                    Err(Panicked) => self.cut("it panicked".into()),
-                },
+                taken = &mut delivery => return self.taken(taken),
                 () = self.cut.cancelled() => return None,
-                () = tokio::time::sleep_until(deadline) => {
+                () = tokio::time::sleep_until(deadline), if !self.is_patient => {
                     // The clock starts anew whenever the sink finishes something older.
                     if holding.since() + timeout <= Instant::now() {
                         return self.cut(format!("it held one event longer than {timeout:?}"));
                     }
                 }
             }
+        }
+    }
+
+    fn taken(&self, taken: Result<Result<(), SinkError>, Panicked>) -> Option<Event> {
+        match taken {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => self.cut(format!("it failed: {error}")),
+            Err(Panicked) => self.cut("it panicked".into()),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Delivery of one call's partial results while its tool goes on.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore};
 
 use super::sinks::Sinks;
 use crate::model::{Event, ToolCall, ToolResult};
@@ -19,36 +19,48 @@ const MAX_LOOKS: usize = 1_000;
 
 type Delivery = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The tool's side.
+/// The tool's side. One allocation: most calls have no updates.
 pub(crate) struct Updates {
     sinks: Arc<Sinks>,
-    room: Arc<Semaphore>,
-    started: mpsc::UnboundedSender<Delivery>,
+    room: Semaphore,
+    /// Deliveries under way that the other side has not taken over yet.
+    started: Mutex<Vec<Delivery>>,
+    more: Notify,
 }
 
 /// The pipeline's side: drives what was started to its end.
 pub(crate) struct Deliveries {
-    room: Arc<Semaphore>,
-    started: mpsc::UnboundedReceiver<Delivery>,
-    pending: FuturesUnordered<Delivery>,
+    updates: Arc<Updates>,
+    /// Made with the first one.
+    pending: Option<FuturesUnordered<Delivery>>,
+}
+
+/// A place among those pending, until dropped.
+struct Place(Arc<Updates>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.room.add_permits(1);
+    }
 }
 
 /// Both sides, for one call.
 pub(crate) fn channel(sinks: Arc<Sinks>) -> (Arc<Updates>, Deliveries) {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let room = Arc::new(Semaphore::new(MAX_PENDING));
-    let updates = Updates { sinks, room: room.clone(), started: sender };
-    (Arc::new(updates), Deliveries { room, started: receiver, pending: FuturesUnordered::new() })
+    let room = Semaphore::new(MAX_PENDING);
+    let updates = Arc::new(Updates { sinks, room, started: Mutex::default(), more: Notify::new() });
+    (updates.clone(), Deliveries { updates, pending: None })
 }
 
 impl Updates {
     /// Starts the delivery of one update: when this returns, every sink has been given it, and an earlier one before
     /// it. Only the sinks' answers are left to the other side.
-    pub(crate) async fn deliver(&self, position: u32, call: &ToolCall, partial: ToolResult) {
+    pub(crate) async fn deliver(self: &Arc<Self>, position: u32, call: &ToolCall, partial: ToolResult) {
         if self.sinks.is_silent() {
             return;
         }
-        let Ok(place) = self.room.clone().acquire_owned().await else { return };
+        let Ok(permit) = self.room.acquire().await else { return };
+        permit.forget();
+        let place = Place(self.clone());
         // One that was promised a place before the end, and comes back for it after.
         if self.room.is_closed() {
             return;
@@ -60,45 +72,56 @@ impl Updates {
             args: call.arguments.clone(),
             partial_result: Arc::new(partial),
         };
-        let sinks = self.sinks.clone();
         // Were tokio's budget for this task used up, the first poll would stop short of the sinks, and a later update
         // might reach them first.
         let mut delivery: Delivery = Box::pin(tokio::task::unconstrained(async move {
-            sinks.emit(&event).await;
-            drop(place);
+            place.0.sinks.emit_in_place(&event).await;
         }));
         let first = std::future::poll_fn(|cx| Poll::Ready(delivery.as_mut().poll(cx))).await;
         if first.is_pending() {
             // The other side outlives the tool's code; were it gone, nobody would wait for the answers.
-            let _ = self.started.send(delivery);
+            self.started.lock().unwrap_or_else(PoisonError::into_inner).push(delivery);
+            self.more.notify_one();
         }
     }
 }
 
 impl Deliveries {
+    /// Takes over what was started.
+    fn take_over(&mut self) {
+        let started = std::mem::take(&mut *self.updates.started.lock().unwrap_or_else(PoisonError::into_inner));
+        if !started.is_empty() {
+            self.pending.get_or_insert_default().extend(started);
+        }
+    }
+
+    /// Waits for one of those pending; at once where there is none.
+    async fn one(pending: &mut Option<FuturesUnordered<Delivery>>) -> Option<()> {
+        pending.as_mut()?.next().await
+    }
+
     /// Drives what is pending; to be polled while the tool runs. Never ends by itself.
     pub(crate) async fn drive(&mut self) -> std::convert::Infallible {
         loop {
+            self.take_over();
+            let is_pending = self.pending.as_ref().is_some_and(|pending| !pending.is_empty());
             tokio::select! {
                 biased;
-                Some(delivery) = self.started.recv() => self.pending.push(delivery),
-                Some(()) = self.pending.next(), if !self.pending.is_empty() => {}
-                else => std::future::pending().await,
+                () = self.updates.more.notified() => {}
+                _ = Self::one(&mut self.pending), if is_pending => {}
             }
         }
     }
 
     /// Lets no further update begin and waits until every one that was started is delivered.
     pub(crate) async fn finish(mut self) {
-        self.room.close();
+        self.updates.room.close();
         for _ in 0..MAX_LOOKS {
-            while let Ok(delivery) = self.started.try_recv() {
-                self.pending.push(delivery);
-            }
-            while self.pending.next().await.is_some() {}
+            self.take_over();
+            while Self::one(&mut self.pending).await.is_some() {}
             // A place that is still taken is in the hands of a task that the tool left behind: between taking it and
             // handing its delivery over, where it does not wait, or promised to one that may never come back for it.
-            if self.room.available_permits() == MAX_PENDING {
+            if self.updates.room.available_permits() == MAX_PENDING {
                 return;
             }
             tokio::task::yield_now().await;

@@ -422,7 +422,9 @@ impl<'r> Builder<'_, 'r> {
         }
         let longest_chain = bounds::longest_chain(&self.nodes)?;
         let pattern_classes = self.pattern_classes;
+        let steps_per_part = self.nodes.iter().try_fold(0, |most, node| Some(node.plain_steps()?.max(most)));
         Ok(Graph {
+            steps_per_part,
             nodes: self.nodes,
             patterns: self.patterns,
             pattern_classes,

@@ -67,6 +67,11 @@ impl Schema {
     /// A document that is no valid schema, refers to something outside itself, or exceeds a bound; the error names the
     /// place and says what to change.
     pub fn compile(document: &Value) -> Result<Self, SchemaError> {
+        const FAILED: &str = "the schema library failed on this schema; simplify its `$id`, `$anchor` and `$ref`";
+        if is_shallow(document, SHALLOW) {
+            let compiled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compile(document)));
+            return compiled.unwrap_or_else(|_| Err(SchemaError::new("", FAILED)));
+        }
         // Compiling recurses over a document whose depth is bounded, but not by what every caller's stack holds.
         std::thread::scope(|scope| {
             std::thread::Builder::new()
@@ -75,13 +80,22 @@ impl Schema {
                 .spawn_scoped(scope, || compile(document))
                 .map_err(|error| SchemaError::new("", format!("no thread to compile the schema on: {error}")))?
                 .join()
-                .unwrap_or_else(|_| {
-                    Err(SchemaError::new(
-                        "",
-                        "the schema library failed on this schema; simplify its `$id`, `$anchor` and `$ref`",
-                    ))
-                })
+                .unwrap_or_else(|_| Err(SchemaError::new("", FAILED)))
         })
+    }
+}
+
+/// Nesting that any stack holds.
+const SHALLOW: usize = 16;
+
+/// Nested no deeper than most schemas are, and without references, by which compiling gets deeper than the document:
+/// such a schema needs no thread of its own.
+fn is_shallow(document: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return false };
+    match document {
+        Value::Array(items) => items.iter().all(|item| is_shallow(item, below)),
+        Value::Object(map) => map.iter().all(|(key, value)| !key.starts_with('$') && is_shallow(value, below)),
+        _ => true,
     }
 }
 

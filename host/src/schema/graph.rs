@@ -1,7 +1,7 @@
 //! The schema as a graph of subschemas: who applies whom to what. The library validates whole documents only; deciding
 //! which part of the arguments to coerce, wording a problem, and bounding the work all need the parts.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use jsonschema::{Draft, Validator};
@@ -21,6 +21,9 @@ pub(super) struct Graph {
     pub(super) patterns: Vec<Pattern>,
     /// Most steps from one subschema to the next that apply to one and the same value.
     pub(super) longest_chain: usize,
+    /// Where each part of a value meets one subschema at most: steps for one part, own keywords included. Then the size
+    /// of the value bounds the work, and nobody need count it.
+    pub(super) steps_per_part: Option<u64>,
     pub(super) compiler: Compiler,
 }
 
@@ -71,7 +74,7 @@ pub(super) struct Node {
     pub(super) dependents: Vec<(String, NodeId)>,
 
     pub(super) property_names: Vec<String>,
-    pub(super) properties: HashMap<String, NodeId>,
+    pub(super) properties: BTreeMap<String, NodeId>,
     pub(super) pattern_properties: Vec<(usize, NodeId)>,
     pub(super) additional: Option<NodeId>,
     pub(super) names: Option<NodeId>,
@@ -102,6 +105,19 @@ impl Leaf {
 }
 
 impl Node {
+    /// Steps for its own keywords on one value, without comparisons with the value's parts; none where it applies others
+    /// in place or costs more than its value's size.
+    pub(super) fn plain_steps(&self) -> Option<u64> {
+        let is_plain = self.in_place().next().is_none()
+            && self.pattern_properties.is_empty()
+            && self.pattern_price == 0
+            && !self.unique
+            && self.names.is_none()
+            && self.contains.is_none()
+            && self.unevaluated.is_empty();
+        is_plain.then(|| self.choices.saturating_add(self.required.len() as u64))
+    }
+
     /// Every subschema applied to the same value as this one.
     pub(super) fn in_place(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.refs

@@ -79,13 +79,14 @@ impl Schema {
     ///
     /// Arguments that the schema refuses, and arguments that are nested too deeply or would cost too much to check.
     pub fn check(&self, arguments: &Value) -> Result<Checked, Invalid> {
-        match self.on_enough_stack(value_depth(arguments), || self.verdict(arguments)) {
+        let depth = value_depth(arguments);
+        match self.on_enough_stack(depth, || self.verdict(arguments, depth)) {
             Ok(true) => return Ok(Checked { coerced: None, paths: Vec::new() }),
             Ok(false) => {}
             Err(refusal) => return Err(refusal.into()),
         }
         // A string may turn out to hold JSON that is deeper than the arguments themselves.
-        let levels = if holds_json(arguments) { limits::MAX_ARGUMENT_DEPTH } else { value_depth(arguments) };
+        let levels = if holds_json(arguments) { limits::MAX_ARGUMENT_DEPTH } else { depth };
         self.on_enough_stack(levels, || self.coerce(arguments))
     }
 
@@ -97,7 +98,8 @@ impl Schema {
     /// Whether `value` is valid as it stands, without any coercion. False too where it is too costly to say.
     #[must_use]
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.on_enough_stack(value_depth(value), || self.verdict(value).unwrap_or(false))
+        let depth = value_depth(value);
+        self.on_enough_stack(depth, || self.verdict(value, depth).unwrap_or(false))
     }
 
     /// Coerces arguments that are not valid as they stand.
@@ -106,7 +108,7 @@ impl Schema {
         let mut coerced = arguments.clone();
         coercer.coerce_root(&mut coerced);
         let paths = coercer.changed;
-        if !paths.is_empty() && self.verdict(&coerced).unwrap_or(false) {
+        if !paths.is_empty() && self.verdict(&coerced, value_depth(&coerced)).unwrap_or(false) {
             return Ok(Checked { coerced: Some(coerced), paths });
         }
         Err(self.explain(arguments, &coerced))
@@ -152,11 +154,16 @@ impl Schema {
     }
 
     /// The library's verdict, where it is affordable.
-    fn verdict(&self, value: &Value) -> Result<bool, Refusal> {
-        if value_depth(value) > limits::MAX_ARGUMENT_DEPTH {
+    fn verdict(&self, value: &Value, depth: usize) -> Result<bool, Refusal> {
+        if depth > limits::MAX_ARGUMENT_DEPTH {
             return Err(Refusal::TooDeep);
         }
-        if !Walk::new(&self.0.graph).affordable(0, value) {
+        // For each part: the step to it, its text, its keywords, and once for each level that may be compared as a whole.
+        let is_cheap = self.0.graph.steps_per_part.is_some_and(|steps| {
+            let steps = steps.saturating_add(4).saturating_add(depth as u64);
+            value::weight(value).saturating_mul(steps) < limits::MAX_STEPS
+        });
+        if !is_cheap && !Walk::new(&self.0.graph).affordable(0, value) {
             return Err(Refusal::TooMuch);
         }
         Ok(self.0.validator.is_valid(value))

@@ -125,31 +125,20 @@ fn parse_exponent(text: &str) -> i64 {
 
 /// JSON nesting of `value`, counted no further than one beyond `limit`: `5` is 0, `[5]` is 1.
 pub(super) fn depth(value: &Value, limit: usize) -> usize {
-    fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
-        match value {
-            Value::Array(items) => Box::new(items.iter()),
-            Value::Object(map) => Box::new(map.values()),
-            _ => Box::new(std::iter::empty()),
+    fn deepest<'a>(children: impl Iterator<Item = &'a Value>, limit: usize) -> usize {
+        let mut deepest = 0;
+        for child in children {
+            // The recursion ends here at the latest, however deep the value.
+            let below = if limit == 0 { 0 } else { depth(child, limit - 1) };
+            deepest = deepest.max(1 + below);
         }
+        deepest
     }
-    let mut deepest = 0;
-    let mut stack = vec![children(value)];
-    while let Some(top) = stack.last_mut() {
-        match top.next() {
-            Some(child @ (Value::Array(_) | Value::Object(_))) => {
-                if stack.len() > limit {
-                    return limit + 1;
-                }
-                stack.push(children(child));
-            }
-            Some(_) => deepest = deepest.max(stack.len()),
-            None => {
-                stack.pop();
-                deepest = deepest.max(stack.len());
-            }
-        }
+    match value {
+        Value::Array(items) => deepest(items.iter(), limit),
+        Value::Object(map) => deepest(map.values(), limit),
+        _ => 0,
     }
-    deepest
 }
 
 /// Work of copying or comparing `value` whole, in steps. Call it on values whose depth is bounded.

@@ -72,9 +72,8 @@ impl<'g> Walk<'g> {
                 {
                     return false;
                 }
-                let mut children = self.for_property(node, name);
-                children.extend(&node.unevaluated);
-                !self.exhausted() && children.into_iter().all(|child| self.affordable(child, member))
+                self.property_affordable(node, name, member)
+                    && node.unevaluated.iter().all(|&child| self.affordable(child, member))
             }),
             Value::Array(items) => items.iter().enumerate().all(|(index, item)| {
                 let contains = node.contains.as_ref().map(|contains| contains.node);
@@ -84,6 +83,15 @@ impl<'g> Walk<'g> {
             }),
             _ => true,
         }
+    }
+
+    fn property_affordable(&mut self, node: &Node, name: &str, member: &Value) -> bool {
+        if node.pattern_properties.is_empty() {
+            let child = node.properties.get(name).copied().or(node.additional);
+            return child.is_none_or(|child| self.affordable(child, member));
+        }
+        let children = self.for_property(node, name);
+        !self.exhausted() && children.into_iter().all(|child| self.affordable(child, member))
     }
 
     /// Whether `value` is valid against a subschema. `unevaluated…` and what a dynamic reference may lead to elsewhere

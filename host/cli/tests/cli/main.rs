@@ -8,7 +8,10 @@ mod failures;
 mod information;
 mod journal;
 mod jsonl;
+mod memory;
 mod run;
+#[cfg(unix)]
+mod streams;
 mod support;
 mod telemetry;
 #[cfg(unix)]
