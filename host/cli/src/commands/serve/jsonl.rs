@@ -4,6 +4,7 @@ use toolgate_jsonl::Settings;
 
 use super::dashboard::Dashboard;
 use crate::args::{Jsonl, Shared};
+use crate::cancel::Cancel;
 use crate::exit::{Exit, Failure};
 use crate::{cancel, setup};
 
@@ -11,11 +12,11 @@ pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
     let config = setup::config(shared)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(async {
-        let stop = cancel::on_stop();
+        let stop = cancel::on_signals();
         let dashboard = Dashboard::new(&args.dashboard);
         let (host, loader) = tokio::select! {
             biased;
-            () = stop.token.cancelled() => return Ok(stop.exit()),
+            () = stop.token.cancelled() => return Ok(ended(&stop)),
             loaded = setup::filled(dashboard.watch(config.host()).build(), &config) => loaded?,
         };
         let page = dashboard.open(&host, &config).await?;
@@ -23,9 +24,17 @@ pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
         let serve = toolgate_jsonl::serve(host.clone(), Settings::default(), input, output, stop.token.clone());
         let served = setup::watching(args.watch, &config, &host, loader, page.beside(serve)).await;
         served.map_err(|error| Failure::load(format!("standard input or output: {error}")))?;
-        Ok(stop.exit())
+        Ok(ended(&stop))
     });
     // A thread of the pool may still wait for a line.
     runtime.shutdown_background();
     served
+}
+
+/// SIGTERM is how servers are stopped, Ctrl-C cancels.
+fn ended(stop: &Cancel) -> Exit {
+    match stop.exit() {
+        None | Some(Exit::Terminated) => Exit::Ok,
+        Some(exit) => exit,
+    }
 }
