@@ -142,7 +142,8 @@ pub struct Surroundings {
 impl Surroundings {
     /// Of a batch of one call.
     pub fn new(tool: &str) -> Self {
-        let batch = BatchInfo { size: 1, turn: "turn".into(), conversation: "conversation".into(), message: None, tag: None };
+        let (turn, conversation) = ("turn".into(), "conversation".into());
+        let batch = BatchInfo { size: 1, turn, conversation, message: None, tag: None };
         Self {
             batch: Arc::new(batch),
             state: Arc::default(),

@@ -65,6 +65,7 @@ fn limits(limits: &Limits) -> Vec<[String; 2]> {
     let pairs = [
         ("fuel", fuel),
         ("deadline", format!("{} ms", limits.deadline.as_millis())),
+        ("load", format!("{} ms", limits.load.as_millis())),
         ("memory", bytes(limits.memory_bytes)),
         ("table elements", count(limits.table_elements as u64)),
         ("host-call bytes", bytes(limits.hostcall_bytes)),
