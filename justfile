@@ -15,6 +15,10 @@ test *ARGS:
 guests *PACKAGES:
     scripts/build-guests.sh {{PACKAGES}}
 
+# the components in Go and Python, likewise
+components *ARGS:
+    scripts/build-components.sh {{ARGS}}
+
 # replay the golden scenarios of a folder; `--native` with native tools instead of components
 golden *ARGS:
     cargo run --quiet --bin golden -- {{ARGS}}
@@ -22,6 +26,14 @@ golden *ARGS:
 # check the recorded validation rows, or those of a file
 validation *FILE:
     cargo run --quiet --bin validation -- {{FILE}}
+
+# fuzz a target (validate, config, load, batch; default all) for so many seconds (default 60)
+fuzz *ARGS:
+    scripts/fuzz.sh {{ARGS}}
+
+# 100 000 calls of every fate, and nothing left of them; another number if given
+soak *CALLS:
+    cargo run --quiet --bin soak -- {{CALLS}}
 
 # format, lint, licences
 check:

@@ -1,7 +1,7 @@
 //! The upper API: a host holds plugins and runs batches.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -123,6 +123,7 @@ impl Host {
             cancel,
             info: Arc::new(info),
             keys: host.keys.clone(),
+            result_bytes_left: AtomicUsize::new(host.settings.batch_result_bytes),
             state: host.state.clone(),
             settings: host.settings.clone(),
         };
@@ -166,6 +167,7 @@ impl Default for HostBuilder {
             approval_timeout: Duration::from_secs(120),
             sink_timeout: Duration::from_secs(5),
             key_timeout: Duration::from_secs(300),
+            batch_result_bytes: 64 << 20,
             approver: None,
             logs: Arc::new(TracingLogs),
             trace_content: false,
@@ -204,6 +206,14 @@ impl HostBuilder {
     /// `unavailable`.
     pub fn key_timeout(mut self, timeout: Duration) -> Self {
         self.settings.key_timeout = timeout;
+        self
+    }
+
+    /// What the results of one batch may take together, as [`result_bytes`](crate::sandbox::Limits::result_bytes) counts.
+    /// Default 64 MiB, four of the largest results. What does not fit any more becomes an error result,
+    /// `output-limit`.
+    pub fn batch_result_bytes(mut self, bytes: usize) -> Self {
+        self.settings.batch_result_bytes = bytes;
         self
     }
 

@@ -5,6 +5,7 @@
 #[cfg(feature = "component")]
 pub mod component;
 pub mod config;
+mod files;
 mod host;
 pub mod journal;
 pub mod model;

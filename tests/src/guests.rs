@@ -55,6 +55,19 @@ pub fn engine() -> Engine {
         .clone()
 }
 
+/// An engine for whoever counts its instances, with room for this many.
+///
+/// # Panics
+///
+/// Where it does not start.
+pub fn engine_of(instances: u32) -> Engine {
+    let mut settings = EngineSettings::default();
+    settings.instances = instances;
+    settings.queue_wait = std::time::Duration::from_secs(300);
+    settings.cache_dir = Some(root().join("target/test-compile-cache"));
+    Engine::new(settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// What to load: a guest package of this repository, under its own name.
 pub fn spec(package: &str) -> PluginSpec {
     PluginSpec::new(package, Source::File(component(package)))

@@ -1,8 +1,13 @@
 //! What the integration tests share: real components under a host, the golden scenarios and their runner.
 
+#[cfg(feature = "component")]
+pub mod batches;
+pub mod fuzz;
 pub mod golden;
 #[cfg(feature = "component")]
 pub mod guests;
+#[cfg(feature = "component")]
+pub mod soak;
 pub mod validation;
 
 use std::path::PathBuf;

@@ -13,8 +13,12 @@ pub enum Exit {
     Usage,
     /// A plugin could not be loaded.
     Load,
+    /// Standard output could not be written.
+    Output,
     /// Cancelled by Ctrl-C.
     Cancelled,
+    /// Cancelled by SIGTERM.
+    Terminated,
 }
 
 impl Exit {
@@ -24,7 +28,9 @@ impl Exit {
             Self::CallFailed => 1,
             Self::Usage => 2,
             Self::Load => 3,
+            Self::Output => 4,
             Self::Cancelled => 130,
+            Self::Terminated => 143,
         }
     }
 }
@@ -35,7 +41,9 @@ pub const HELP: &str = "Exit codes:
   1    a call ended as an error result
   2    wrong arguments, input or toolgate.toml
   3    a plugin could not be loaded
-  130  cancelled by Ctrl-C";
+  4    standard output was closed or could not be written
+  130  cancelled by Ctrl-C
+  143  cancelled by SIGTERM";
 
 /// An error that ends the program.
 #[derive(Debug)]
@@ -51,6 +59,10 @@ impl Failure {
 
     pub fn load(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Load, message: message.to_string() }
+    }
+
+    pub fn output(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Output, message: message.to_string() }
     }
 
     /// Writes the message to standard error.

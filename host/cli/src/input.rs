@@ -19,23 +19,32 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// A message, or why there are no more.
 pub type Next = Result<AssistantMessage, Failure>;
 
-/// Opens the messages. A thread reads ahead by one.
-pub fn messages(file: &Path) -> Result<mpsc::Receiver<Next>, Failure> {
-    let name = if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-    let reader: Box<dyn Read + Send> = if file == Path::new("-") {
-        if std::io::stdin().is_terminal() {
-            typed("messages, one JSON document after another; `toolgate run FILE` reads a file");
-        }
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?)
-    };
+/// Opens and reads the messages, on a thread that reads ahead by one. Opening waits too, where the file is a FIFO.
+pub fn messages(file: &Path) -> mpsc::Receiver<Next> {
     let (sender, receiver) = mpsc::channel(1);
+    let file = file.to_owned();
+    let is_stdin = file == Path::new("-");
+    if is_stdin && std::io::stdin().is_terminal() {
+        typed("messages, one JSON document after another; `toolgate run FILE` reads a file");
+    }
     // Not a task of the runtime: a read from a terminal can't be cancelled.
     std::thread::spawn(move || {
+        let name = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
+        let reader: Box<dyn Read> = if is_stdin {
+            Box::new(std::io::stdin())
+        } else {
+            match std::fs::File::open(&file) {
+                Ok(file) => Box::new(file),
+                Err(error) => {
+                    // Nobody waits for it where the run was cancelled.
+                    let _ = sender.blocking_send(Err(Failure::usage(format!("{name}: {error}"))));
+                    return;
+                }
+            }
+        };
         read(BufReader::new(reader), &name, |next| sender.blocking_send(next).is_ok());
     });
-    Ok(receiver)
+    receiver
 }
 
 fn read(reader: impl Read, name: &str, mut give: impl FnMut(Next) -> bool) {
@@ -81,12 +90,19 @@ fn typed(what: &str) {
     let _ = writeln!(std::io::stderr().lock(), "Reading from the terminal: {what}. Ctrl-D ends the input.");
 }
 
-/// All of standard input.
+/// All of standard input: the arguments of one call, no more than a message may have.
 pub fn stdin_text() -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
         typed("the arguments, a JSON object");
     }
-    std::io::read_to_string(std::io::stdin()).map_err(|error| Failure::usage(format!("standard input: {error}")))
+    let mut text = String::new();
+    let most = MAX_MESSAGE_BYTES as u64;
+    let read = std::io::stdin().lock().take(most + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(Failure::usage(format!("standard input: {error}"))),
+        Ok(bytes) if bytes as u64 > most => Err(Failure::usage(format!("standard input has more than {most} bytes"))),
+        Ok(_) => Ok(text),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use super::engine::Engine;
 use super::inspect::{ComponentInfo, check_code};
 use super::instance::CallState;
 use super::known;
-use super::load::{LoadErrorReason, Source};
+use super::load::{HOOKS, LoadErrorReason, MAX_GIVEN_UP, Source, TOOLS, shape};
 use crate::model::ErrorKind;
 use crate::pipeline::ToolError;
 
@@ -144,8 +145,8 @@ fn link(
 ) -> Result<Arc<Code>, LoadErrorReason> {
     let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
     let pre = engine.0.linker.instantiate_pre(component).map_err(link)?;
-    let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(link)?;
-    let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(link)?;
+    let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(shape(TOOLS))?;
+    let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(shape(HOOKS))?;
     let code = Arc::new(Code { pre, tools, hooks });
     let mut loaded = engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner);
     loaded.retain(|_, code| code.strong_count() > 0);
@@ -214,6 +215,10 @@ fn compile(
         }
     };
     check_code(&bytes)?;
+    let busy = engine.0.given_up.load(Ordering::SeqCst);
+    if busy >= MAX_GIVEN_UP {
+        return Err(LoadErrorReason::CompilerBusy(busy));
+    }
     let _turn = (bytes.len() >= LARGE).then(|| engine.0.compilers.turn.lock().unwrap_or_else(PoisonError::into_inner));
     let begun = Instant::now();
     news.tell(|plugin| Progress::Compiling { plugin, bytes: bytes.len() });

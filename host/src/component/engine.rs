@@ -38,6 +38,10 @@ pub struct EngineSettings {
     pub cache_bytes: u64,
     /// Largest table any plugin's `table-elements` may name. Default 100 000.
     pub max_table_elements: usize,
+    /// How long loading waits for a component to be compiled. Default 600 s: the largest language runtime takes
+    /// half a minute of processor time, and the machine may be busy with other things. Then it is a load error; the
+    /// compiler itself cannot be stopped and goes on.
+    pub compile_time: Duration,
     /// Threads that compile. Default: one for each core.
     pub compile_threads: Option<usize>,
     /// How long a call may wait for code that is still being compiled. Default 300 s, several times what the largest
@@ -54,6 +58,7 @@ impl Default for EngineSettings {
             cache_dir: None,
             cache_bytes: 1 << 30,
             max_table_elements: 100_000,
+            compile_time: Duration::from_secs(600),
             compile_threads: None,
             compile_wait: Duration::from_secs(300),
         }
@@ -89,6 +94,8 @@ pub(super) struct Inner {
     pub cache: Option<CompileCache>,
     pub http_client: Arc<HttpClient>,
     pub settings: EngineSettings,
+    /// Compilations that nobody waits for any more.
+    pub given_up: AtomicUsize,
     pub compilers: Compilers,
     pub codes: compile::Loaded,
     /// What compiled code depends on besides the component.
@@ -129,6 +136,7 @@ impl Engine {
             cache,
             http_client,
             settings,
+            given_up: AtomicUsize::new(0),
             slots,
             waiting: AtomicUsize::new(0),
         })))
@@ -237,6 +245,7 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
+    http::shadow(&mut linker)?;
     let l = &mut linker;
     bindings::progress::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;
     bindings::cancellation::add_to_linker::<_, HasSelf<_>>(l, |state| state)?;

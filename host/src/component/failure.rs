@@ -58,6 +58,11 @@ impl Failure {
 
     /// The deadline passed, in the guest or in a host call it waited for.
     pub fn deadline(state: &CallState) -> Self {
+        if state.describes {
+            let limit = state.plugin.limits.load.as_millis();
+            return Self::new(ErrorKind::Deadline, format!("it took longer than {limit} ms to say what it offers"))
+                .raise(state, "load-ms");
+        }
         let limit = state.plugin.limits.deadline;
         Self::new(
             ErrorKind::Deadline,
@@ -82,6 +87,9 @@ impl Failure {
         }
         let limits = &state.plugin.limits;
         match error.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) if state.describes => {
+                return Self::new(ErrorKind::OutOfFuel, "it computed too long to say what it offers");
+            }
             Some(Trap::OutOfFuel) => {
                 return Self::new(
                     ErrorKind::OutOfFuel,

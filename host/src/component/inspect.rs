@@ -19,6 +19,8 @@ pub const CONTRACT_VERSION: &str = "0.1.0";
 const MAX_FUNCTIONS: u64 = 100_000;
 /// Bytes of one function's code. An interpreter's main loop has 200 KiB; the compiler's time grows faster than the size.
 const MAX_FUNCTION_BYTES: usize = 1 << 20;
+/// Bytes of all functions' code together. The largest language runtime has 20 MiB.
+const MAX_CODE_BYTES: usize = 64 << 20;
 /// Blocks within blocks in one function: a `switch` nests one for each of its cases. The compiler's time grows with the
 /// square.
 const MAX_BLOCKS: usize = 10_000;
@@ -151,6 +153,7 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
     let mut levels: Vec<Level> = Vec::new();
     let mut depth = 0usize;
     let mut functions = 0u64;
+    let mut code = 0usize;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.map_err(malformed)? {
             Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(InspectError::CoreModule),
@@ -239,6 +242,10 @@ fn read(bytes: &[u8]) -> Result<ComponentInfo, InspectError> {
                 functions += 1;
                 if functions > MAX_FUNCTIONS {
                     return Err(InspectError::Code(format!("it has more than {MAX_FUNCTIONS} functions")));
+                }
+                code = code.saturating_add(body.range().len());
+                if code > MAX_CODE_BYTES {
+                    return Err(InspectError::Code(format!("its functions have more than {MAX_CODE_BYTES} bytes")));
                 }
                 if body.range().len() > MAX_FUNCTION_BYTES {
                     return Err(InspectError::Code(format!("a function has more than {MAX_FUNCTION_BYTES} bytes")));

@@ -24,11 +24,16 @@ use crate::sandbox::http::{Denied, HttpPolicy};
 /// Handles one entry may hold at once: files, streams, pollables, header fields.
 const MAX_HANDLES: usize = 4_096;
 
+/// Fuel for what a plugin says about itself: a second of work at most.
+const DESCRIBE_FUEL: u64 = 1_000_000_000;
+
 /// What a store holds: whose call it is, and what the guest may use.
 pub struct CallState {
     pub(super) plugin: Arc<PluginInfo>,
-    /// None at load, when definitions are read.
+    /// None at load, when definitions are read, and once the entry is over.
     pub(super) cx: Option<CallContext>,
+    /// Whether definitions are read.
+    pub(super) describes: bool,
     pub(super) limiter: Limiter,
     pub(super) log: GuestLog,
     pub(super) table: ResourceTable,
@@ -48,6 +53,26 @@ pub(super) struct Updates {
     pub left: u64,
     pub bytes_left: usize,
     pub dropped: u64,
+}
+
+impl CallState {
+    /// Notes that the guest asked for something and was refused. While definitions are read there is no call to note it
+    /// with, so that it is only logged.
+    pub(super) fn deny(&self, capability: &str, subject: String, rule: impl Into<String>) {
+        let plugin = self.plugin.name.clone();
+        let denial = Denial { plugin, capability: capability.into(), subject, rule: rule.into() };
+        match &self.cx {
+            Some(cx) => cx.deny(denial),
+            None => tracing::debug!(
+                target: "toolgate::denial",
+                plugin = &*denial.plugin,
+                capability = denial.capability,
+                subject = denial.subject,
+                rule = denial.rule,
+                "denied while definitions were read"
+            ),
+        }
+    }
 }
 
 impl WasiView for CallState {
@@ -95,14 +120,37 @@ impl Entry {
         cx: Option<&CallContext>,
         logs: &Arc<dyn LogSink>,
     ) -> Result<Self, Failure> {
+        let deadline = Instant::now() + plugin.limits.deadline.min(Duration::from_secs(365 * 86_400));
+        Self::until(engine, plugin, cx, logs, deadline, plugin.limits.fuel)
+    }
+
+    /// The same without a call, to read what the plugin says about itself.
+    pub fn to_describe(
+        engine: &Engine,
+        plugin: &Arc<PluginInfo>,
+        logs: &Arc<dyn LogSink>,
+        deadline: Instant,
+    ) -> Result<Self, Failure> {
+        let fuel = plugin.limits.fuel.map(|fuel| fuel.min(DESCRIBE_FUEL));
+        Self::until(engine, plugin, None, logs, deadline, fuel)
+    }
+
+    fn until(
+        engine: &Engine,
+        plugin: &Arc<PluginInfo>,
+        cx: Option<&CallContext>,
+        logs: &Arc<dyn LogSink>,
+        deadline: Instant,
+        fuel: Option<u64>,
+    ) -> Result<Self, Failure> {
         let limits = &plugin.limits;
-        let deadline = Instant::now() + limits.deadline.min(Duration::from_secs(365 * 86_400));
         let log = GuestLog::new(plugin.name.clone(), cx.map(|cx| cx.call.id.clone()), logs.clone(), limits);
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let mut state = CallState {
             plugin: plugin.clone(),
             cx: cx.cloned(),
+            describes: cx.is_none(),
             limiter: Limiter::new(limits),
             log,
             table,
@@ -115,6 +163,8 @@ impl Entry {
         if cx.is_some() && plugin.imports_wasi && !plugin.grants.dirs.is_empty() {
             let (wasi, missing) = wasi::context(&plugin.grants, &state.log, true);
             if let Some(missing) = missing {
+                let (subject, rule) = missing.denied();
+                state.deny("filesystem", subject, rule);
                 return Err(missing.into_failure(&plugin.name));
             }
             state.wasi = Some(wasi);
@@ -123,7 +173,7 @@ impl Entry {
         }
         let mut store = Store::new(&engine.0.wasm, state);
         store.limiter(|state| &mut state.limiter);
-        let fuel = limits.fuel.unwrap_or(u64::MAX);
+        let fuel = fuel.unwrap_or(u64::MAX);
         // Metering is on in the configuration, so that this cannot fail.
         let _ = store.set_fuel(fuel);
         store.set_hostcall_fuel(limits.hostcall_bytes);

@@ -1,6 +1,7 @@
 //! Exclusive keys of a component's calls: paths are resolved through the plugin's grants to paths of the host.
 
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,14 +23,34 @@ pub async fn resolve(definition: &ToolDefinition, arguments: &Json, plugin: &Arc
         if declared.is_path
             && let Some(path) = host_path(&key.value, grants)
             // A few system calls, on a file system that may be slow.
-            && let Ok(path) = tokio::task::spawn_blocking(move || real_path(&path)).await
+            && let Ok(path) = tokio::task::spawn_blocking(move || Found::at(&path)).await
         {
+            // Two names of one file are one resource. The path stays a key too: writing anew what is there may put another
+            // file in its place, and what is not there yet has no other identity.
+            if let Some(identity) = path.identity {
+                keys.push(Key { space: KeySpace::HostFile, value: identity, access: key.access });
+            }
             key.space = KeySpace::HostPath;
-            key.value = path.to_string_lossy().into_owned();
+            key.value = path.real.to_string_lossy().into_owned();
         }
         keys.push(key);
     }
     keys
+}
+
+/// What a path leads to.
+struct Found {
+    real: PathBuf,
+    /// Device and number of a file that is there: all its names, hard links and mounts, have the same.
+    identity: Option<String>,
+}
+
+impl Found {
+    fn at(path: &Path) -> Self {
+        let real = real_path(path);
+        let identity = std::fs::symlink_metadata(&real).ok().map(|meta| format!("{}:{}", meta.dev(), meta.ino()));
+        Self { real, identity }
+    }
 }
 
 /// Where a guest path lies on the host, as it is spelt: under the grant with the longest matching guest path; a relative
@@ -119,6 +140,32 @@ mod tests {
         assert_eq!(host_path("/elsewhere/a", &grants), None);
         assert_eq!(host_path("/wide/a", &grants), None);
         assert_eq!(host_path(&"a/".repeat(MAX_PATH), &grants), None);
+    }
+
+    #[tokio::test]
+    async fn all_names_of_a_file_share_a_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::fs::write(root.join("other"), "").unwrap();
+        std::fs::hard_link(root.join("file"), root.join("link")).unwrap();
+        let grants = grants(&[("/w", &root)]);
+        let mut definition = ToolDefinition::new("t", "", Json::empty_object());
+        let access = crate::model::Access::Write;
+        definition.exclusive.push(crate::model::ExclusiveKey { pointer: "/path".into(), is_path: true, access });
+        let names = async |path: &str| -> Vec<_> {
+            let arguments = Json::from_value(serde_json::json!({ "path": path }));
+            let keys = resolve(&definition, &arguments, &"p".into(), &grants).await;
+            keys.into_iter().map(|key| (key.space, key.value)).collect()
+        };
+        let shared = async |a: &str, b: &str| {
+            let (a, b) = (names(a).await, names(b).await);
+            a.iter().filter(|key| b.contains(key)).count()
+        };
+        assert_eq!(shared("file", "/w/link").await, 1, "the file, not the path");
+        assert_eq!(shared("file", "./file").await, 2);
+        assert_eq!(shared("file", "other").await, 0);
+        assert_eq!(names("new").await, [(KeySpace::HostPath, root.join("new").to_string_lossy().into_owned())]);
     }
 
     #[test]

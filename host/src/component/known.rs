@@ -15,7 +15,7 @@ use super::load::{LoadErrorReason, Source, read_component};
 use super::stamp::Stamp;
 
 /// Changes with what [`inspect`] finds or refuses.
-const INSPECTION: u32 = 1;
+const INSPECTION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Known {

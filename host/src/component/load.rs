@@ -3,6 +3,8 @@
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,7 @@ use super::failure::Failure;
 use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError};
 use super::known::{Found, look, recall};
 use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
+use crate::files;
 use crate::model::{DefinitionError, Json, ToolDefinition};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
 use crate::registry::Plugin;
@@ -20,6 +23,10 @@ use crate::sandbox::{Grants, Limits};
 
 /// Largest component file that is read: 256 MiB, ten times the largest language runtime.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Compilations that were given up and still go on; no further one is begun beside so many.
+pub(super) const MAX_GIVEN_UP: usize = 2;
+/// Stack of a compiling thread: four times a usual one, since the compiler recurses along what the component nests.
+const COMPILE_STACK: usize = 8 << 20;
 /// Most tools of one component.
 const MAX_TOOLS: usize = 1_000;
 /// Most subscriptions of one component, and tool names in each.
@@ -117,6 +124,27 @@ pub enum LoadErrorReason {
     /// It does not compile.
     #[error("the component does not compile: {0}")]
     Compile(String),
+    /// It takes the compiler too long.
+    #[error("it was not compiled within {} ms; raise compile-ms, or use a smaller build", limit.as_millis())]
+    CompileTime {
+        /// The limit.
+        limit: Duration,
+    },
+    /// Others are still being compiled that took too long.
+    #[error(
+        "it is not compiled while {0} components that took longer than compile-ms keep the compiler busy; load it again later"
+    )]
+    CompilerBusy(usize),
+    /// What it exports is not what the contract says.
+    #[error(
+        "the component does not export {interface} as toolgate:plugin@{CONTRACT_VERSION} has it: {problem}; rebuild it with a matching SDK"
+    )]
+    Shape {
+        /// Which interface.
+        interface: &'static str,
+        /// What is missing or of another type.
+        problem: String,
+    },
     /// It wants what nobody provides, or what we provide in another shape.
     #[error("the component cannot be linked: {0}")]
     Link(String),
@@ -172,8 +200,7 @@ impl Loader {
 
     /// Loads a component whose definitions are known from an earlier load without waiting for its code, where that has to
     /// be compiled anew: it is compiled in the background, and a call waits for it, for at most
-    /// [`compile_wait`](super::EngineSettings::compile_wait). An error of the compiler is then the call's. A runtime that is
-    /// dropped meanwhile waits for the compiler, unless by `shutdown_background`.
+    /// [`compile_wait`](super::EngineSettings::compile_wait). An error of the compiler is then the call's. 
     pub fn in_background(mut self) -> Self {
         self.is_eager = true;
         self
@@ -250,8 +277,7 @@ impl Loader {
 
     async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
         let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
-        // Reading, hashing and compiling take a thread for long.
-        let looked = tokio::task::spawn_blocking(move || {
+        let work = move || {
             let found = look(&spec.source, engine.0.cache.as_ref())?;
             let info = found.info.clone();
             check_spec(&spec, &info)?;
@@ -263,8 +289,42 @@ impl Loader {
                 Ok(compile::code(&engine, &spec.source, found, &news)?)
             };
             Ok((spec, info, known, code))
-        });
-        looked.await.map_err(|panicked| LoadErrorReason::Compile(panicked.to_string()))?
+        };
+        self.aside(work).await
+    }
+
+    /// Reads, hashes and compiles on a thread of its own, not one of the runtime's: compiling can't be stopped, and a
+    /// runtime that ends would wait for it.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, LoadErrorReason> + Send + 'static,
+    ) -> Result<T, LoadErrorReason> {
+        let engine = self.engine.clone();
+        let limit = engine.0.settings.compile_time;
+        // Set by whoever ends first, the work or the one who waits for it.
+        let over = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let done = over.clone();
+        compile_thread(move || {
+            let ended = std::panic::catch_unwind(AssertUnwindSafe(work));
+            let ended = ended.unwrap_or_else(|_| Err(LoadErrorReason::Compile("the compiler failed on it".into())));
+            // Nobody waits where loading was given up; what was compiled is in the cache then.
+            let _ = sender.send(ended);
+            if done.swap(true, Ordering::SeqCst) {
+                engine.0.given_up.fetch_sub(1, Ordering::SeqCst);
+            }
+        })?;
+        match tokio::time::timeout(limit, receiver).await {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(_)) => Err(LoadErrorReason::Compile("its thread ended".into())),
+            Err(_) => {
+                self.engine.0.given_up.fetch_add(1, Ordering::SeqCst);
+                if over.swap(true, Ordering::SeqCst) {
+                    self.engine.0.given_up.fetch_sub(1, Ordering::SeqCst);
+                }
+                Err(LoadErrorReason::CompileTime { limit })
+            }
+        }
     }
 
     /// Names of the tools in the component, where an earlier load with the same settings has noted them: for whoever
@@ -285,7 +345,7 @@ impl Loader {
     fn compile_later(&self, loaded: &Arc<Loaded>, source: Source, found: Found) {
         let (engine, watcher) = (self.engine.clone(), self.watcher.clone());
         let (plugin, waiting) = (loaded.info.name.clone(), Arc::downgrade(loaded));
-        tokio::task::spawn_blocking(move || {
+        let begun = compile_thread(move || {
             let news = News { plugin: &plugin, watcher: watcher.as_ref() };
             let compiled = AssertUnwindSafe(|| compile::code(&engine, &source, found, &news));
             let code = match std::panic::catch_unwind(compiled) {
@@ -299,15 +359,14 @@ impl Loader {
                 loaded.code.settle(code);
             }
         });
+        if let Err(reason) = begun {
+            loaded.code.settle(Err(reason.to_string()));
+        }
     }
 
     /// From the component itself; kept for the next time.
     async fn describe(&self, loaded: &Loaded, info: &ComponentInfo) -> Result<Described, LoadErrorReason> {
-        let described = loaded.describe(&self.logs).await.map_err(|Failure { message, hint, .. }| {
-            // Where in its source the plugin gave up is of no use to who configures it.
-            let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
-            LoadErrorReason::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
-        })?;
+        let described = loaded.describe(&self.logs).await?;
         let description = Description { tools: described.tools, subscriptions: described.subscriptions };
         let bytes = serde_json::to_vec(&description).map_err(|e| LoadErrorReason::Describe(e.to_string()))?;
         if bytes.len() > MAX_DESCRIPTION_BYTES {
@@ -357,14 +416,29 @@ type Looked = (PluginSpec, ComponentInfo, Option<Description>, Result<Arc<Code>,
 ///
 /// The file cannot be read, is something else than a file, or is too large.
 pub fn read_component(path: &Path) -> std::io::Result<Vec<u8>> {
-    let meta = std::fs::metadata(path)?;
-    if !meta.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
+    files::read(path, MAX_FILE_BYTES)
+}
+
+fn compile_thread(work: impl FnOnce() + Send + 'static) -> Result<(), LoadErrorReason> {
+    let thread = std::thread::Builder::new().name("toolgate-compile".into()).stack_size(COMPILE_STACK);
+    let begun = thread.spawn(work);
+    begun.map(drop).map_err(|error| LoadErrorReason::Compile(format!("there is no thread for it: {error}")))
+}
+
+pub(super) const TOOLS: &str = "toolgate:plugin/tools";
+pub(super) const HOOKS: &str = "toolgate:plugin/hooks";
+
+/// A component that failed to say what it offers.
+impl From<Failure> for LoadErrorReason {
+    fn from(Failure { message, hint, .. }: Failure) -> Self {
+        // Where in its source the plugin gave up is of no use to who configures it.
+        let text = message.strip_prefix("panicked at ").and_then(|m| m.split_once(": ")).map_or(&*message, |m| m.1);
+        Self::Describe(hint.map_or(text.to_owned(), |hint| format!("{text}; {hint}")))
     }
-    if meta.len() > MAX_FILE_BYTES {
-        return Err(std::io::Error::other(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len())));
-    }
-    std::fs::read(path)
+}
+
+pub(super) fn shape(interface: &'static str) -> impl Fn(wasmtime::Error) -> LoadErrorReason {
+    move |error| LoadErrorReason::Shape { interface, problem: format!("{error:#}") }
 }
 
 /// What the operator demands of a component before it is compiled.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::bindings::v0_1::{self as bindings, hooks, tools};
@@ -14,7 +14,7 @@ use super::engine::Engine;
 use super::failure::{Failure, Refused, bounded};
 use super::instance::Entry;
 use super::keys;
-use super::load::MAX_DESCRIPTION_BYTES;
+use super::load::{self, HOOKS, LoadErrorReason, MAX_DESCRIPTION_BYTES, TOOLS};
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolDefinition, ToolResult};
 use crate::pipeline::{
     CallContext, Decision, Hook, HookError, HookEvent, Key, LogSink, Settled, Slot, Tool, ToolError,
@@ -46,15 +46,17 @@ pub struct Described {
 }
 
 impl Loaded {
-    /// Reads definitions and subscriptions, in an instance with config and log but no call.
-    pub async fn describe(&self, logs: &Arc<dyn LogSink>) -> Result<Described, Failure> {
+    /// Reads definitions and subscriptions, in an instance with config and log but no call. Both together have the
+    /// time of `load-ms`.
+    pub async fn describe(&self, logs: &Arc<dyn LogSink>) -> Result<Described, LoadErrorReason> {
+        let deadline = Instant::now() + self.info.limits.load;
         let mut described = Described::default();
         let code = self.code.get().map_err(Failure::of_tool_error)?;
         if let Some(indices) = &code.tools {
-            let mut entry = Entry::new(&self.engine, &self.info, None, logs)?;
-            let outcome = timeout_at(entry.deadline, async {
+            let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
+            let outcome = timeout_at(deadline, async {
                 let (store, instance) = entry.instantiate(&code.pre).await?;
-                let guest = indices.load(&mut *store, &instance)?;
+                let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
                 let definitions = guest.call_definitions(&mut *store).await?;
                 // Before anything of them is parsed, which takes many times their size.
                 let bytes: usize = definitions.iter().map(bindings::definition_size).sum();
@@ -65,16 +67,24 @@ impl Loaded {
                 definitions.into_iter().map(|d| Ok(bindings::definition_in(d)?)).collect::<wasmtime::Result<Vec<_>>>()
             })
             .await;
-            described.tools = entry.finish(outcome)?;
+            described.tools = entry.finish(well_shaped(outcome, TOOLS)?)?;
         }
         if let Some(indices) = &code.hooks {
-            let mut entry = Entry::new(&self.engine, &self.info, None, logs)?;
-            let outcome = timeout_at(entry.deadline, async {
+            let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
+            let outcome = timeout_at(deadline, async {
                 let (store, instance) = entry.instantiate(&code.pre).await?;
-                indices.load(&mut *store, &instance)?.call_subscriptions(&mut *store).await
+                let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
+                let subscriptions = guest.call_subscriptions(&mut *store).await?;
+                let bytes: usize = subscriptions.iter().flat_map(|s| s.tools.iter().flatten()).map(String::len).sum();
+                if bytes > MAX_DESCRIPTION_BYTES {
+                    let reason = format!("its subscriptions take {bytes} bytes, more than {MAX_DESCRIPTION_BYTES}");
+                    return Err(Refused(reason).into());
+                }
+                Ok(subscriptions)
             })
             .await;
-            described.subscriptions = entry.finish(outcome)?.into_iter().map(bindings::subscription_in).collect();
+            let subscriptions = entry.finish(well_shaped(outcome, HOOKS)?)?;
+            described.subscriptions = subscriptions.into_iter().map(bindings::subscription_in).collect();
         }
         Ok(described)
     }
@@ -91,6 +101,22 @@ impl Loaded {
 
     async fn compiled(&self) -> Result<&Code, ToolError> {
         self.code.wait(self.engine.0.settings.compile_wait).await
+    }
+}
+
+/// An export that is missing or has other types than the contract.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:#}")]
+struct Misshapen(wasmtime::Error);
+
+/// Whether the guest was entered at all.
+fn well_shaped<T, E>(
+    outcome: Result<wasmtime::Result<T>, E>,
+    interface: &'static str,
+) -> Result<Result<wasmtime::Result<T>, E>, LoadErrorReason> {
+    match outcome {
+        Ok(Err(error)) if error.is::<Misshapen>() => Err(load::shape(interface)(error)),
+        other => Ok(other),
     }
 }
 

@@ -1,20 +1,18 @@
-//! WASI for guests: what is granted, nothing ambient.
+//! WASI for guests: what is granted, nothing ambient. `files` and `sockets` note what is refused.
+
+mod files;
+mod sockets;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use wasmtime::component::{Linker, Resource};
-use wasmtime_wasi::filesystem::WasiFilesystemView;
-use wasmtime_wasi::p2::FsError;
-use wasmtime_wasi::p2::bindings::filesystem::types::{
-    Descriptor, DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
-};
+use wasmtime::component::Linker;
 use wasmtime_wasi::{FsPerms, HostWallClock, WasiCtx, WasiCtxBuilder};
 
 use super::failure::Failure;
 use super::instance::CallState;
 use super::logs::{GuestLog, Printed};
-use crate::model::{Denial, ErrorKind};
+use crate::model::ErrorKind;
 use crate::sandbox::{DirAccess, Grants};
 
 /// Random bytes a guest may ask for in one call.
@@ -22,11 +20,18 @@ const MAX_RANDOM: u64 = 1 << 20;
 
 /// A granted directory that is not there.
 pub struct MissingDir {
+    guest: String,
     host: PathBuf,
     error: String,
 }
 
 impl MissingDir {
+    /// What was asked for, and why there is nothing, as in a denial.
+    pub fn denied(&self) -> (String, String) {
+        let rule = format!("the granted directory cannot be opened ({}); create it or change plugins.NAME.dirs", self.error);
+        (format!("open {}", self.guest), rule)
+    }
+
     /// As the failure of the entry.
     pub fn into_failure(self, plugin: &str) -> Failure {
         Failure {
@@ -58,7 +63,11 @@ pub fn context(grants: &Grants, log: &GuestLog, dirs: bool) -> (WasiCtx, Option<
                 DirAccess::ReadWrite => FsPerms::ReadWrite,
             };
             if let Err(error) = builder.preopened_dir(&dir.host, &dir.guest, perms) {
-                missing = Some(MissingDir { host: dir.host.clone(), error: error.root_cause().to_string() });
+                missing = Some(MissingDir {
+                    guest: dir.guest.clone(),
+                    host: dir.host.clone(),
+                    error: error.root_cause().to_string(),
+                });
                 break;
             }
         }
@@ -96,69 +105,12 @@ impl HostWallClock for FrozenClock {
     }
 }
 
-/// All of WASI 0.2 a guest may import, with opening files guarded.
+/// All of WASI 0.2 a guest may import, with what is refused of it noted.
 pub fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
-    guard_open(linker)
-}
-
-type OpenParams = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
-
-/// Replaces `open-at`: only regular files and directories open, since a blocked FIFO or device could not be stopped;
-/// refusals are noted as denials.
-fn guard_open(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
-    linker.instance("wasi:filesystem/types@0.2.12")?.func_wrap_async(
-        "[method]descriptor.open-at",
-        |mut store, (fd, path_flags, path, open_flags, flags): OpenParams| {
-            Box::new(async move {
-                let state = store.data_mut();
-                state.host_calls += 1;
-                let opened = open_at(state, fd, path_flags, path, open_flags, flags).await;
-                match opened {
-                    Ok(descriptor) => Ok((Ok(descriptor),)),
-                    Err(error) => Ok((Err(error.downcast()?),)),
-                }
-            })
-        },
-    )?;
+    files::shadow(linker)?;
+    sockets::shadow(linker)?;
     linker.allow_shadowing(false);
     Ok(())
-}
-
-async fn open_at(
-    state: &mut CallState,
-    fd: Resource<Descriptor>,
-    path_flags: PathFlags,
-    path: String,
-    open_flags: OpenFlags,
-    flags: DescriptorFlags,
-) -> Result<Resource<Descriptor>, FsError> {
-    let borrow = || Resource::<Descriptor>::new_borrow(fd.rep());
-    let stat = state.filesystem().stat_at(borrow(), path_flags, path.clone()).await;
-    let special = stat.as_ref().is_ok_and(|stat| {
-        !matches!(stat.type_, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
-    });
-    if special {
-        deny(state, &path, "only regular files and directories open");
-        return Err(ErrorCode::NotPermitted.into());
-    }
-    let opened = state.filesystem().open_at(borrow(), path_flags, path.clone(), open_flags, flags).await;
-    if let Err(error) = &opened
-        && matches!(error.downcast_ref(), Some(ErrorCode::NotPermitted))
-    {
-        deny(state, &path, "outside the granted directory, or the grant is read-only (plugins.NAME.dirs)");
-    }
-    opened
-}
-
-fn deny(state: &CallState, path: &str, rule: &str) {
-    if let Some(cx) = &state.cx {
-        cx.deny(Denial {
-            plugin: state.plugin.name.clone(),
-            capability: "filesystem".into(),
-            subject: path.to_owned(),
-            rule: rule.to_owned(),
-        });
-    }
 }

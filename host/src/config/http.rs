@@ -6,6 +6,7 @@ use std::path::Path;
 use super::cause;
 use super::raw::list;
 use super::read::{At, Node, Place, Source, Table};
+use crate::files;
 use crate::sandbox::http::HttpConfigError;
 use crate::sandbox::{HttpGrant, HttpLimits, HttpPolicy, SecretGrant};
 
@@ -218,10 +219,5 @@ impl RawSecret {
 
 /// A device or a large file is no secret.
 fn read_small(path: &Path) -> Result<String, String> {
-    match std::fs::metadata(path) {
-        Err(error) => Err(cause(&error)),
-        Ok(meta) if !meta.is_file() => Err("is not a file".into()),
-        Ok(meta) if meta.len() > MAX_SECRET_BYTES => Err(format!("is larger than {MAX_SECRET_BYTES} bytes")),
-        Ok(_) => std::fs::read_to_string(path).map_err(|error| cause(&error)),
-    }
+    files::read_text(path, MAX_SECRET_BYTES).map_err(|error| cause(&error))
 }

@@ -35,6 +35,7 @@ fn size(value: u64) -> usize {
 /// Every key but `fuel`, which is no ceiling and may be switched off.
 const KEYS: &[(&str, Unit, Setter)] = &[
     ("deadline-ms", Unit::Millis, |l, v| l.plugin.deadline = Duration::from_millis(v)),
+    ("load-ms", Unit::Millis, |l, v| l.plugin.load = Duration::from_millis(v)),
     ("memory-bytes", Unit::Bytes(64 << 10), |l, v| l.plugin.memory_bytes = size(v)),
     ("table-elements", Unit::Count(1), |l, v| l.plugin.table_elements = size(v)),
     ("hostcall-bytes", Unit::Bytes(1 << 10), |l, v| l.plugin.hostcall_bytes = size(v)),
@@ -112,6 +113,7 @@ impl RawLimits {
         let plugin = Limits {
             fuel: None,
             deadline: Duration::MAX,
+            load: Duration::MAX,
             memory_bytes: usize::MAX,
             table_elements: usize::MAX,
             hostcall_bytes: usize::MAX,

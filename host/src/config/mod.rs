@@ -24,6 +24,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::files;
 use crate::model::{ExecutionMode, Json};
 use crate::pipeline::OnError;
 use crate::sandbox::{Grants, Limits};
@@ -35,6 +36,9 @@ pub use open::OpenError;
 pub use reload::{Reloaded, Reloader};
 #[cfg(feature = "watch")]
 pub use watch::watch;
+
+/// Largest toolgate.toml that is read: 4 MiB, several thousand plugins.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// A checked toolgate.toml. Paths are absolute or relative to the current directory.
 #[derive(Clone, Debug)]
@@ -52,6 +56,10 @@ pub struct Config {
     pub sink_timeout: Duration,
     /// `key-wait-ms`: how long a call may wait for its exclusive keys. Default 300 s.
     pub key_wait: Duration,
+    /// `batch-result-bytes`: what the results of one message may take together. Default 64 MiB.
+    pub batch_result_bytes: usize,
+    /// `compile-ms`: how long a component may take to compile. Default 600 s.
+    pub compile_time: Duration,
     /// `cache-dir`: where compiled code is kept. Default: `toolgate` in the user's cache directory; none where the
     /// user has no such directory.
     pub cache_dir: Option<PathBuf>,
@@ -144,6 +152,8 @@ impl Default for Config {
             approval_timeout: Duration::from_secs(120),
             sink_timeout: Duration::from_secs(5),
             key_wait: Duration::from_secs(300),
+            batch_result_bytes: 64 << 20,
+            compile_time: Duration::from_secs(600),
             cache_dir: default_cache_dir(),
             cache_bytes: 1 << 30,
             instances: 128,
@@ -166,7 +176,7 @@ fn default_cache_dir() -> Option<PathBuf> {
 impl Config {
     /// Reads and checks a file. Relative paths in it are relative to the file.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(file).map_err(|error| ConfigError::of_file(file, cause(&error)))?;
+        let text = files::read_text(file, MAX_FILE_BYTES).map_err(|error| ConfigError::of_file(file, cause(&error)))?;
         Self::parse(file, &text, &|name| std::env::var_os(name))
     }
 

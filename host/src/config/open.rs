@@ -55,6 +55,7 @@ impl Config {
             queue_wait: self.queue_wait,
             cache_dir: self.cache_dir.clone(),
             cache_bytes: self.cache_bytes,
+            compile_time: self.compile_time,
             compile_threads: self.compile_threads,
             compile_wait: self.compile_wait,
             max_table_elements: tables.max(defaults.max_table_elements),
@@ -77,6 +78,7 @@ impl Config {
             .approval_timeout(self.approval_timeout)
             .sink_timeout(self.sink_timeout)
             .key_timeout(self.key_wait)
+            .batch_result_bytes(self.batch_result_bytes)
             .hook_order(self.hooks.iter().map(|hook| hook.plugin.as_str()))
     }
 

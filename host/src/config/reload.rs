@@ -319,6 +319,8 @@ impl Config {
             ("approval-timeout-ms", self.approval_timeout != new.approval_timeout),
             ("sink-timeout-ms", self.sink_timeout != new.sink_timeout),
             ("key-wait-ms", self.key_wait != new.key_wait),
+            ("batch-result-bytes", self.batch_result_bytes != new.batch_result_bytes),
+            ("compile-ms", self.compile_time != new.compile_time),
             ("cache-dir", self.cache_dir != new.cache_dir),
             ("cache-bytes", self.cache_bytes != new.cache_bytes),
             ("instances", self.instances != new.instances),

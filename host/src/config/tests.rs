@@ -61,6 +61,7 @@ fn every_key_is_read() {
     assert_eq!(config.key_wait, Duration::from_secs(2));
     assert_eq!(config.cache_dir, Some(testdata().join("good/../files/cache")));
     assert_eq!(config.cache_bytes, 2 << 30);
+    assert_eq!((config.batch_result_bytes, config.compile_time), (32 << 20, Duration::from_secs(9)));
     assert_eq!((config.instances, config.queue_length, config.queue_wait), (8, 0, Duration::from_millis(7)));
     assert_eq!((config.compile_threads, config.compile_wait), (Some(3), Duration::from_millis(9)));
     assert_eq!(config.warnings, [] as [String; 0]);
@@ -105,6 +106,7 @@ fn every_limit_is_reachable_and_the_ceiling_holds() {
     let Limits {
         fuel,
         deadline,
+        load,
         memory_bytes,
         table_elements,
         hostcall_bytes,
@@ -118,6 +120,7 @@ fn every_limit_is_reachable_and_the_ceiling_holds() {
     } = config.plugins[0].limits;
     assert_eq!(fuel, None);
     assert_eq!(deadline, Duration::from_secs(20), "60 s, but 20 s is the ceiling");
+    assert_eq!(load, Duration::from_millis(250));
     assert_eq!((memory_bytes, table_elements, hostcall_bytes, result_bytes), (16 << 20, 100, 4096, 512));
     assert_eq!((updates, update_bytes, log_lines, log_bytes), (0, 0, 1, 2));
     assert_eq!((state.keys, state.bytes, arguments_bytes), (3, 4, 1024));

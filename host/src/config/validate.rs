@@ -47,6 +47,10 @@ impl Validator<'_, '_> {
             approval_timeout: raw.approval_timeout.unwrap_or(defaults.approval_timeout),
             sink_timeout: raw.sink_timeout.unwrap_or(defaults.sink_timeout),
             key_wait: raw.key_wait.unwrap_or(defaults.key_wait),
+            batch_result_bytes: raw
+                .batch_result_bytes
+                .map_or(defaults.batch_result_bytes, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+            compile_time: raw.compile_time.unwrap_or(defaults.compile_time),
             cache_dir,
             cache_bytes: raw.cache_bytes.unwrap_or(defaults.cache_bytes),
             instances: raw.instances.map_or(defaults.instances, |n| u32::try_from(n).unwrap_or(u32::MAX)),

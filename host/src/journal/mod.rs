@@ -128,12 +128,33 @@ impl Journal {
     }
 }
 
+/// Largest journal that is read: 1 GiB. Its results are all held in memory when a run is resumed.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Whether it is a file of its own, and one that can be read to its end.
+fn check(file: &File) -> std::io::Result<()> {
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    if meta.len() > MAX_FILE_BYTES {
+        return Err(std::io::Error::other(format!("it has more than {MAX_FILE_BYTES} bytes")));
+    }
+    Ok(())
+}
+
 fn open(path: &Path) -> std::io::Result<File> {
+    if path.exists() {
+        // Before it is opened: a FIFO may block there.
+        crate::files::open(path)?;
+    }
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    let file = options.open(path)?;
+    check(&file)?;
+    Ok(file)
 }
 
 /// The name of a new file is the directory's to keep.

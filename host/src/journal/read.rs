@@ -1,7 +1,6 @@
 //! Reading a journal: every line is checked, whoever wrote it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +47,7 @@ struct Entry {
 /// The file can't be read, is no journal, or is damaged.
 pub fn read(file: impl AsRef<Path>) -> Result<Recorded, JournalError> {
     let path = file.as_ref();
-    let file = File::open(path).map_err(|source| JournalError::io(path, "open", source))?;
+    let file = crate::files::open(path).and_then(|file| super::check(&file).map(|()| file)).map_err(|source| JournalError::io(path, "open", source))?;
     records(path, &file)
 }
 

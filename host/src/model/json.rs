@@ -9,6 +9,8 @@ use serde_json::Value;
 use serde_json::map::Entry;
 use serde_json::value::RawValue;
 
+use super::rewrite::rewritten;
+
 /// Deepest nesting of arrays and objects that a document may have (serde_json's own recursion limit, less one).
 pub const MAX_DEPTH: usize = 127;
 
@@ -70,6 +72,16 @@ impl Json {
         // A `Value` always serializes: its keys are strings.
         let text = serde_json::to_string(&value).unwrap_or_else(|_| "null".into()).into();
         Self(Arc::new(Inner { text, read: OnceLock::from(Read { value, twice: None }) }))
+    }
+
+    /// This document changed to another value. What is equal in both keeps the text it was written with, digits above
+    /// all: the JSON library itself would write `1e400` as `1e+400`.
+    pub fn changed_to(&self, value: Value) -> Self {
+        let text = rewritten(self.text(), self.value(), &value);
+        match serde_json::from_str::<&RawValue>(&text) {
+            Ok(_) => Self(Arc::new(Inner { text: text.into(), read: OnceLock::from(Read { value, twice: None }) })),
+            Err(_) => Self::from_value(value),
+        }
     }
 
     /// Anything that serializes, as a document.

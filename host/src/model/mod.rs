@@ -7,6 +7,7 @@ mod error;
 mod event;
 mod json;
 mod result;
+mod rewrite;
 
 pub use call::{AssistantMessage, MessageError, StopReason, ToolCall};
 pub use content::{Content, ContentMeta, ResourceBody};

@@ -1,6 +1,7 @@
 //! Scheduling: in which order the calls of one batch go through the stages, and which of them at the same time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -124,6 +125,7 @@ pub(crate) struct Settings {
     pub approval_timeout: Duration,
     pub sink_timeout: Duration,
     pub key_timeout: Duration,
+    pub batch_result_bytes: usize,
     pub approver: Option<Arc<dyn Approver>>,
     pub logs: Arc<dyn LogSink>,
     /// Whether spans hold arguments and results.
@@ -141,6 +143,7 @@ pub(crate) struct Run {
     pub cancel: CancellationToken,
     pub info: Arc<BatchInfo>,
     pub keys: Arc<Keys>,
+    pub result_bytes_left: AtomicUsize,
     pub state: Arc<StateStore>,
 }
 
@@ -157,6 +160,26 @@ impl Run {
     pub(crate) fn earlier(&self, position: u32) -> &Earlier {
         const UNKNOWN: &Earlier = &Earlier::NotBegun;
         usize::try_from(position).ok().and_then(|at| self.earlier.get(at)).unwrap_or(UNKNOWN)
+    }
+
+    /// The outcome, or where the batch's results would take too much with it, an error in its place. What the batch
+    /// keeps of its calls is all held until its end.
+    pub(crate) fn affordable(&self, outcome: Outcome) -> Outcome {
+        let size = outcome.result.size();
+        let taken = self
+            .result_bytes_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
+        if taken.is_ok() {
+            return outcome;
+        }
+        let most = self.settings.batch_result_bytes;
+        let text = format!(
+            "The result of {size} bytes was left out: the results of one message may take {most} bytes together. Ask for less at a time, or for fewer in one message."
+        );
+        let mut error = ErrorInfo::new(ErrorKind::OutputLimit, Stage::Finalize)
+            .with_hint("raise batch-result-bytes");
+        error.plugin = outcome.error.and_then(|error| error.plugin);
+        Outcome::failed(text, error)
     }
 
     /// The aborted outcome where the batch is cancelled.

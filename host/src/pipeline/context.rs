@@ -64,8 +64,10 @@ struct Record {
     denials: Vec<Denial>,
 }
 
-/// Denials kept per call; the rest is counted.
+/// Different denials kept and logged per call; the rest is counted.
 const MAX_DENIALS: usize = 32;
+/// Longest subject or rule that is kept, in bytes: what a guest asks for may be as long as it likes.
+const MAX_DENIAL_TEXT: usize = 1 << 10;
 
 impl CallContext {
     /// A context without updates; the execute stage opens them.
@@ -125,22 +127,35 @@ impl CallContext {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).metrics
     }
 
-    /// Notes and logs that something was asked for and not granted.
-    pub fn deny(&self, denial: Denial) {
+    /// Notes and logs that something was asked for and not granted. The same again, and what comes after many different
+    /// ones, is only counted.
+    pub fn deny(&self, mut denial: Denial) {
+        for text in [&mut denial.subject, &mut denial.rule] {
+            if text.len() > MAX_DENIAL_TEXT {
+                text.truncate(text.floor_char_boundary(MAX_DENIAL_TEXT));
+                text.push('…');
+            }
+        }
+        let is_last = {
+            let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.metrics.denials += 1;
+            if record.denials.len() >= MAX_DENIALS || record.denials.contains(&denial) {
+                return;
+            }
+            record.denials.push(denial.clone());
+            record.denials.len() == MAX_DENIALS
+        };
+        // Outside the lock: a log is foreign code.
         tracing::warn!(
             target: "toolgate::denial",
             plugin = &*denial.plugin,
             capability = denial.capability,
-            subject = denial.subject,
-            rule = denial.rule,
+            subject = denial.subject.escape_debug().to_string(),
+            rule = denial.rule.escape_debug().to_string(),
             tool_call_id = &*self.call.id,
-            "denied"
+            "denied{}",
+            if is_last { "; further denials of this call are only counted" } else { "" }
         );
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        record.metrics.denials += 1;
-        if record.denials.len() < MAX_DENIALS && !record.denials.contains(&denial) {
-            record.denials.push(denial);
-        }
     }
 
     /// What the call was denied so far.

@@ -86,7 +86,7 @@ async fn skipped(run: &Run, call: &Call, hook: &RegisteredHook, failure: &Outcom
 
 /// Delivers the end event.
 pub(crate) async fn end(run: &Run, call: &Call, outcome: Outcome) -> Finished {
-    let Outcome { result, is_error, mut error } = outcome;
+    let Outcome { result, is_error, mut error } = run.affordable(outcome);
     if let Some(error) = &mut error {
         error.denials = call.cx.denials();
     }

@@ -139,7 +139,7 @@ async fn shim(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json) -
 async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut Json) -> Result<(), Invalid> {
     let checked = tool.parameters().check(arguments.value())?;
     if let Some(coerced) = checked.coerced {
-        *arguments = Json::from_value(coerced);
+        *arguments = arguments.changed_to(coerced);
         run.sinks
             .emit(&Event::ArgumentsCoerced {
                 tool_call_id: call.cx.call.id.clone(),

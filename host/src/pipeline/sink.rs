@@ -35,4 +35,11 @@ pub trait EventSink: Send + Sync {
     fn is_ahead(&self) -> bool {
         false
     }
+
+    /// Whether the batch waits for this sink as long as it takes, instead of cutting it off where it holds an event too
+    /// long. For the program's own output, where a slow reader must lose nothing; such a sink sees to it itself that a
+    /// cancelled batch is not held up. Default: no.
+    fn is_patient(&self) -> bool {
+        false
+    }
 }

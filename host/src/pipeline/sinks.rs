@@ -31,6 +31,7 @@ enum Word<'a> {
 struct Watched {
     sink: Arc<dyn EventSink>,
     is_ahead: bool,
+    is_patient: bool,
     is_cut: AtomicBool,
     /// Wakes the deliveries that are under way when the sink is cut.
     cut: CancellationToken,
@@ -46,8 +47,10 @@ struct Held {
 
 impl Sinks {
     pub(crate) fn new(sinks: Vec<Arc<dyn EventSink>>, timeout: Duration) -> Self {
+        let asked = |ask: &dyn Fn() -> bool| std::panic::catch_unwind(AssertUnwindSafe(ask)).unwrap_or(false);
         let watch = |sink: Arc<dyn EventSink>| Watched {
-            is_ahead: std::panic::catch_unwind(AssertUnwindSafe(|| sink.is_ahead())).unwrap_or(false),
+            is_ahead: asked(&|| sink.is_ahead()),
+            is_patient: asked(&|| sink.is_patient()),
             sink,
             is_cut: AtomicBool::new(false),
             cut: CancellationToken::new(),
@@ -134,7 +137,7 @@ impl Watched {
                 biased;
                 taken = &mut delivery => return self.taken(taken),
                 () = self.cut.cancelled() => return None,
-                () = tokio::time::sleep_until(deadline) => {
+                () = tokio::time::sleep_until(deadline), if !self.is_patient => {
                     // The clock starts anew whenever the sink finishes something older.
                     if holding.since() + timeout <= Instant::now() {
                         return self.cut(format!("it held one event longer than {timeout:?}"));

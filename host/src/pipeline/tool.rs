@@ -98,6 +98,8 @@ pub enum KeySpace {
     Plugin(Arc<str>),
     /// Everywhere: a resolved path of the host.
     HostPath,
+    /// Everywhere: a file of the host that is there, whatever its path.
+    HostFile,
 }
 
 /// A resource a call holds while it runs.

@@ -15,6 +15,10 @@ pub struct Limits {
     /// `deadline-ms`: wall-clock time per entry over instantiation, guest and host calls. Default 30 s. Over it:
     /// `deadline`.
     pub deadline: Duration,
+    /// `load-ms`: wall-clock time for a plugin to say what it offers, when it is loaded and not known from the cache.
+    /// Default 10 s, since a machine that starts many plugins is busy; one that loops is stopped by fuel before. Over it: a
+    /// load error.
+    pub load: Duration,
     /// `memory-bytes`: linear memories and tables together (8 bytes an element). Default 64 MiB: what keeps the deadline
     /// within 100 ms, since bulk memory operations check it once. Over it: `memory-limit`.
     pub memory_bytes: usize,
@@ -46,6 +50,7 @@ impl Default for Limits {
         Self {
             fuel: Some(10_000_000_000),
             deadline: Duration::from_secs(30),
+            load: Duration::from_secs(10),
             memory_bytes: 64 << 20,
             table_elements: 20_000,
             hostcall_bytes: 32 << 20,
@@ -71,6 +76,7 @@ impl Limits {
         Self {
             fuel: self.fuel,
             deadline: self.deadline.min(ceiling.deadline),
+            load: self.load.min(ceiling.load),
             memory_bytes: self.memory_bytes.min(ceiling.memory_bytes),
             table_elements: self.table_elements.min(ceiling.table_elements),
             hostcall_bytes: self.hostcall_bytes.min(ceiling.hostcall_bytes),

@@ -138,7 +138,8 @@ async fn headers_about_the_connection_are_refused() {
     }
     let twice = Request::post(server.url("/")).header("content-length", "5").header("content-length", "6");
     assert!(client.send(twice.body(body("12345")).unwrap()).await.is_err());
-    assert_eq!(server.connections(), 0);
+    assert!(client.denials().iter().all(|denied| denied.rule.contains("how the message is framed")));
+    assert_eq!((client.denials().len(), server.connections()), (11, 0));
     assert!(Request::get(server.url("/")).header("x", "a\r\nhost: b").body(()).is_err());
 }
 

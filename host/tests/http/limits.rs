@@ -84,6 +84,10 @@ async fn a_silent_server_runs_into_the_first_byte_time() {
         let mut client = Client::limited(&server, |limits| limits.first_byte = limit);
         let error = client.send_with(get(&server.url("/")), options).await.err();
         assert!(matches!(error, Some(Error::ConnectionReadTimeout)), "{error:?}");
+        // The operator's limit is named, the guest's own is not.
+        let rules: Vec<_> = client.denials().iter().map(|denied| denied.rule.clone()).collect();
+        let named = rules.iter().filter(|rule| rule.contains("longer than limits.http-first-byte-ms = ")).count();
+        assert_eq!((rules.len(), named), if limit == SHORT { (1, 1) } else { (0, 0) }, "{rules:?}");
     }
 }
 
@@ -143,6 +147,7 @@ async fn a_stalled_body_runs_into_the_time_between_bytes() {
     assert_eq!(answer.body.frame().await.unwrap().unwrap().into_data().unwrap(), "abc");
     let error = answer.text().await.err();
     assert!(matches!(error, Some(Error::ConnectionReadTimeout)), "{error:?}");
+    assert!(client.denials()[0].rule.contains("longer than limits.http-between-bytes-ms = "));
 }
 
 #[tokio::test]
@@ -191,8 +196,10 @@ async fn a_look_up_that_hangs_runs_into_the_connect_time() {
     limits.connect = SHORT;
     let policy = HttpPolicy::new(vec![HttpGrant::new("a.example").unwrap()], Vec::new(), limits);
     let client = HttpClient::new().unwrap().with_resolver(std::sync::Arc::new(Never));
-    let error = Client::new(policy, client).get("https://a.example/").await.err();
+    let mut client = Client::new(policy, client);
+    let error = client.get("https://a.example/").await.err();
     assert!(matches!(error, Some(Error::DnsTimeout)), "{error:?}");
+    assert!(client.denials()[0].rule.contains("longer than limits.http-connect-ms = "));
 }
 
 #[tokio::test]

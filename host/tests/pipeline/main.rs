@@ -2,6 +2,7 @@
 //! when nothing else can, so nothing here depends on the machine's speed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod active;
 mod cancel;
 mod hooks;
 mod journal;

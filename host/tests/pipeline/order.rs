@@ -254,6 +254,22 @@ async fn coercion_is_seen_by_the_tool_and_told_by_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn digits_beside_what_was_coerced_stay_as_the_model_wrote_them() {
+    let parameters = json!({"type": "object", "properties": {"n": {"type": "number"}, "o": {"type": "object"}}});
+    let raw = tool("raw", |_, arguments| {
+        let text = arguments.text().to_owned();
+        Box::pin(async move { Ok(ToolResult::text(text)) })
+    });
+    let host = host([raw.parameters(parameters)]);
+    for number in ["1e400", "1E5", "-0", "0.10", "1e+7", "12345678901234567890123", "1.5E-07"] {
+        let arguments = format!(r#"{{ "n" : "{number}","o":"{{\"x\":{number}}}", "rest" : [ {number} ] }}"#);
+        let message = AssistantMessage::parse(&format!(r#"[{{"id":"c1","name":"raw","arguments":{arguments}}}]"#));
+        let outcome = host.run(Batch::new(message.unwrap())).await;
+        assert_eq!(texts(&outcome), [format!(r#"{{"n":{number},"o":{{"x":{number}}},"rest":[ {number} ]}}"#)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn structured_content_keeps_to_the_output_schema_or_the_call_fails() {
     let structured = |name: &str, content: serde_json::Value| {
         let result = ToolResult {

@@ -149,6 +149,8 @@ pub enum HandlerEvent {
     Before,
     /// After it.
     After,
+    /// After its end event.
+    Settled,
 }
 
 /// One scripted hook: a plugin of its own.
@@ -174,13 +176,14 @@ impl Scenario {
         for event in [HandlerEvent::Before, HandlerEvent::After] {
             let word = event.word();
             if let Some(hooks) = &self.scenario.hooks
-                && let Some(entries) = event.of(&hooks.before, &hooks.after)
+                && let Some(entries) = if event == HandlerEvent::Before { &hooks.before } else { &hooks.after }
             {
                 let (plugin, on_error) = (word.to_owned(), OnError::Fail);
                 handlers.push(Handler { plugin, event, extension: None, name: None, entries, on_error });
             }
             for extension in &self.scenario.extensions {
-                for (at, entry) in event.of(&extension.before, &extension.after).iter().enumerate() {
+                let entries = if event == HandlerEvent::Before { &extension.before } else { &extension.after };
+                for (at, entry) in entries.iter().enumerate() {
                     handlers.push(Handler {
                         plugin: format!("{}-{word}-{at}", extension.name),
                         event,
@@ -202,13 +205,7 @@ impl HandlerEvent {
         match self {
             Self::Before => "before",
             Self::After => "after",
-        }
-    }
-
-    fn of<T>(self, before: T, after: T) -> T {
-        match self {
-            Self::Before => before,
-            Self::After => after,
+            Self::Settled => "settled",
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toolgate::Host;
 use toolgate::component::{Engine, EngineSettings, Loader, PluginSpec};
+use toolgate::model::ExecutionMode;
 use toolgate_tests::guests::{self, Events, Lines, batch, run_one};
 
 async fn misbehave(change: impl FnOnce(&mut PluginSpec)) -> Host {
@@ -218,4 +219,127 @@ async fn updates_and_log_lines_that_do_not_fit_are_dropped_whole() {
     }
     assert_eq!(lines.all().len(), 3);
     assert!(lines.all().iter().all(|line| line.len() == "log: ".len() + 300), "{:?}", lines.all());
+}
+
+/// How much later than its deadline a call is answered, at best of a few times: a busy machine delays some of them.
+async fn overshoot(host: &Host, tool: &str, arguments: serde_json::Value, deadline: Duration) -> Duration {
+    let mut best = Duration::MAX;
+    for _ in 0..8 {
+        let started = Instant::now();
+        let answer = run_one(host, tool, arguments.clone()).await;
+        assert_eq!(answer.kind(), "deadline", "{}", answer.text());
+        best = best.min(started.elapsed().saturating_sub(deadline));
+        if best < Duration::from_millis(100) {
+            break;
+        }
+    }
+    best
+}
+
+/// wasmtime #9188, wasmtime-go #233, extism #637: a guest asleep in a host call was not stopped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_is_met_within_a_tenth_of_a_second() {
+    let deadline = Duration::from_millis(150);
+    for memory in [8 << 20, 64 << 20] {
+        let host = misbehave(|spec| {
+            spec.limits.fuel = None;
+            spec.limits.memory_bytes = memory;
+            spec.limits.deadline = deadline;
+        })
+        .await;
+        for (tool, arguments) in [
+            ("sleep", json!({"ms": 600_000})),
+            ("wait-cancel", json!({"ms": 600_000})),
+            ("loop-forever", json!({})),
+            // Bulk operations on nearly all of the memory there is, again and again.
+            ("fill", json!({"mb": (memory >> 20) - 4})),
+        ] {
+            let over = overshoot(&host, tool, arguments, deadline).await;
+            println!("{tool} with {} MiB: {over:?} over", memory >> 20);
+            assert!(over < Duration::from_millis(100), "{tool} with {} MiB: {over:?}", memory >> 20);
+        }
+        works(&host).await;
+    }
+}
+
+/// astrid #635, wasmtime #4342: ticks that passed while nothing ran stopped what ran next.
+#[tokio::test(flavor = "multi_thread")]
+async fn ticks_while_a_plugin_is_idle_do_not_stop_its_next_call() {
+    let idle = misbehave(|_| {}).await;
+    let busy = misbehave(|spec| spec.limits.deadline = Duration::from_millis(100)).await;
+    works(&idle).await;
+    // The ticker ticks only while somebody runs.
+    assert_eq!(run_one(&busy, "loop-forever", json!({})).await.kind(), "deadline");
+    works(&idle).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_are_too_much_together_are_left_out() {
+    for mode in [ExecutionMode::Sequential, ExecutionMode::Parallel] {
+        let builder = Host::builder().batch_result_bytes(5 << 20).mode(mode);
+        let host = guests::host(builder, [guests::spec("misbehave")]).await;
+        let calls: [_; 4] = std::array::from_fn(|_| ("flood-output", json!({"mb": 2})));
+        let outcome = host.run(batch(calls)).await;
+        let left_out: Vec<_> = outcome.messages.iter().filter(|message| message.is_error).collect();
+        assert_eq!(left_out.len(), 2, "two of two MiB fit into five");
+        for message in left_out {
+            let error = message.error.as_ref().unwrap();
+            assert_eq!((error.kind.as_str(), error.hint.as_deref()), ("output-limit", Some("raise batch-result-bytes")));
+            let text = message.result.content[0].as_text().unwrap();
+            assert!(text.contains("2097152 bytes was left out") && text.contains("5242880 bytes together"), "{text}");
+        }
+        // The next batch begins anew.
+        assert_eq!(run_one(&host, "flood-output", json!({"mb": 4})).await.kind(), "ok");
+    }
+}
+
+/// MCP has objects there; a client that gets something else may refuse the whole answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn annotations_that_are_no_objects_are_refused() {
+    let host = misbehave(|_| {}).await;
+    for (arguments, expected) in [
+        (json!({"meta": "[1]"}), "meta of a content block is not a JSON object"),
+        (json!({"annotations": "\"a\""}), "annotations of a content block is not a JSON object"),
+        (json!({"meta": "null", "image": 3}), "meta of a content block is not a JSON object"),
+        (json!({"meta": "{\"a\": "}), "meta of a content block is not a JSON document"),
+    ] {
+        let answer = run_one(&host, "annotate", arguments).await;
+        assert_eq!(answer.kind(), "tool-failed", "{}", answer.text());
+        assert!(answer.text().contains(expected), "{}", answer.text());
+    }
+    let answer = run_one(&host, "annotate", json!({"meta": " {\"a\": 1}", "annotations": "{}"})).await;
+    assert_eq!(answer.json()["content"][0]["_meta"], json!({"a": 1}), "{}", answer.json());
+
+    let events = Arc::new(Events::default());
+    host.run(batch([("annotate", json!({"meta": "5", "update": true}))]).sink(events.clone())).await;
+    assert_eq!(events.of_type("tool_execution_update").len(), 0);
+    assert_eq!(events.of_type("tool_execution_end")[0]["metrics"]["droppedUpdates"], 1);
+}
+
+/// wassette tool_result.rs, capsule run.rs: an error is what the tool says is one, not what looks like one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_looks_like_an_error_is_none() {
+    let host = misbehave(|_| {}).await;
+    let answer = run_one(&host, "echo", json!({"error_type": "x", "message": "y", "isError": true})).await;
+    assert_eq!(answer.kind(), "ok");
+    assert_eq!(answer.json()["isError"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_ambient() {
+    let host = misbehave(|spec| spec.grants.wall_clock = false).await;
+    for name in ["HOME", "PATH", "CARGO_MANIFEST_DIR", "TZ"] {
+        assert_eq!(run_one(&host, "env", json!({"name": name})).await.kind(), "tool-failed", "{name}");
+    }
+    assert_eq!(run_one(&host, "now", json!({})).await.text(), "0");
+    for path in ["/etc/passwd", "/proc/self/environ", ".", "Cargo.toml", "/dev/stdin"] {
+        assert_eq!(run_one(&host, "read-file", json!({"path": path})).await.kind(), "tool-failed", "{path}");
+    }
+    let host = misbehave(|spec| {
+        spec.grants.env.insert("TZ".into(), "UTC".into());
+    })
+    .await;
+    assert_eq!(run_one(&host, "env", json!({"name": "TZ"})).await.text(), "UTC");
+    let now: u64 = run_one(&host, "now", json!({})).await.text().parse().unwrap();
+    assert!(now > 1_700_000_000_000);
 }

@@ -3,17 +3,23 @@
 
 mod architecture;
 mod cancellation;
+mod denials;
 mod example_hooks;
 mod fs;
+mod fuzz;
 mod golden;
+mod hooks;
 mod hostile;
 mod http;
 mod keys;
 mod limits;
 mod loading;
 mod numbers;
+mod properties;
 mod registry;
 mod reload;
+mod soak;
+mod starts;
 mod state;
 mod toolchains;
 mod wit;

@@ -34,8 +34,8 @@ pub fn run(shared: &Shared, args: Call, screen: Screen) -> Result<Exit, Failure>
     let (out, writer) = output::open();
     let done = runtime.block_on(call(&config, &args, tool, arguments, screen, out));
     runtime.shutdown_background();
-    writer.finish();
-    done
+    let written = writer.finish();
+    done.and_then(|exit| written.map(|()| exit))
 }
 
 /// `[FILE.wasm] TOOL [JSON]`. No tool's name has a dot in it.
@@ -67,11 +67,12 @@ async fn call(
     screen: Screen,
     out: Out,
 ) -> Result<Exit, Failure> {
-    let cancel = cancel::on_ctrl_c();
+    let signals = cancel::on_signals();
+    let cancel = signals.token.clone();
     let approver = Arc::new(CommandLine::new(&args.approve, screen.clone()));
     let host = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Ok(Exit::Cancelled),
+        () = cancel.cancelled() => return Ok(signals.exit().unwrap_or(Exit::Cancelled)),
         host = setup::host_for(tool, config, approver) => host?,
     };
     let message = AssistantMessage::of_calls([ToolCall::new("call-1", tool, arguments)]);
@@ -83,11 +84,8 @@ async fn call(
         batch = batch.sink(progress);
     }
     let outcome = host.run(batch).await;
-    let exit = match outcome.messages.iter().any(|message| message.is_error) {
-        _ if cancel.is_cancelled() => Exit::Cancelled,
-        true => Exit::CallFailed,
-        false => Exit::Ok,
-    };
+    let failed = outcome.messages.iter().any(|message| message.is_error);
+    let exit = signals.exit().unwrap_or(if failed { Exit::CallFailed } else { Exit::Ok });
     for message in &outcome.messages {
         match args.output {
             Output::Json => out.json(message).map_err(Failure::load)?,

@@ -56,6 +56,6 @@ pub fn run(shared: &Shared, args: &Compile) -> Result<Exit, Failure> {
     }
     drop(out);
     runtime.shutdown_background();
-    writer.finish();
-    if errors.is_empty() { Ok(Exit::Ok) } else { Err(setup::all(errors)) }
+    let written = writer.finish();
+    if errors.is_empty() { written.map(|()| Exit::Ok) } else { Err(setup::all(errors)) }
 }

@@ -29,7 +29,7 @@ pub fn run(args: &Inspect) -> Result<Exit, Failure> {
         Output::Text => print(&info, &out),
     }
     drop(out);
-    writer.finish();
+    writer.finish()?;
     Ok(Exit::Ok)
 }
 

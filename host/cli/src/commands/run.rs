@@ -13,6 +13,7 @@ use toolgate::registry::ActiveTools;
 
 use crate::approve::CommandLine;
 use crate::args::{Output, Run, Shared};
+use crate::cancel::Cancel;
 use crate::exit::{Exit, Failure};
 use crate::output::{JsonLines, Out};
 use crate::record::Records;
@@ -27,32 +28,51 @@ pub fn run(shared: &Shared, args: Run, screen: Screen) -> Result<Exit, Failure> 
     let done = runtime.block_on(turns(&config, &args, screen, out));
     // A thread of the pool may still wait for a file.
     runtime.shutdown_background();
-    writer.finish();
-    done
+    // What was lost matters more than how the calls ended; a failure of its own matters more than that.
+    let written = writer.finish();
+    done.and_then(|exit| written.map(|()| exit))
 }
 
 async fn turns(config: &Config, args: &Run, screen: Screen, out: Out) -> Result<Exit, Failure> {
-    let cancel = cancel::on_ctrl_c();
+    let signals = cancel::on_signals();
+    let cancel = signals.token.clone();
+    let reader_gone = tokio::spawn(out.clone().cancel_when_closed(cancel.clone()));
+    let outcome = load_and_run(config, args, screen, &out, &signals).await;
+    // It holds a handle on standard output.
+    reader_gone.abort();
+    let _ = reader_gone.await;
+    outcome
+}
+
+async fn load_and_run(
+    config: &Config,
+    args: &Run,
+    screen: Screen,
+    out: &Out,
+    signals: &Cancel,
+) -> Result<Exit, Failure> {
+    let cancel = signals.token.clone();
     let approver = Arc::new(CommandLine::new(&args.approve, screen.clone()));
     let (host, loader) = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Ok(Exit::Cancelled),
+        () = cancel.cancelled() => return Ok(signals.exit().unwrap_or(Exit::Output)),
         loaded = setup::host_and_loader(config, Some(approver)) => loaded?,
     };
     setup::check_approved(&args.approve, &host)?;
-    setup::watching(args.watch, config, &host, loader, all_turns(&host, &cancel, args, screen, out)).await
+    setup::watching(args.watch, config, &host, loader, all_turns(&host, signals, args, screen, out)).await
 }
 
 async fn all_turns(
     host: &Host,
-    cancel: &CancellationToken,
+    signals: &Cancel,
     args: &Run,
     screen: Screen,
-    out: Out,
+    out: &Out,
 ) -> Result<Exit, Failure> {
-    let mut messages = input::messages(&args.file)?;
+    let cancel = &signals.token;
+    let mut messages = input::messages(&args.file);
     let mut records = Records::open(&args.record)?;
-    let watcher = Watcher::new(args.output, screen, out.clone());
+    let watcher = Watcher::new(args.output, screen, out.clone(), cancel.clone());
     let mut active = ActiveTools::initial();
     let mut exit = Exit::Ok;
     let mut turn = 0;
@@ -86,14 +106,14 @@ async fn all_turns(
             break;
         }
     }
-    if cancel.is_cancelled() {
-        watcher.cancelled();
-        return Ok(Exit::Cancelled);
+    if let Some(by) = signals.exit() {
+        watcher.cancelled(by);
+        return Ok(by);
     }
     if let Some(records) = records.filter(|_| !out.closed()) {
         records.finish();
     }
-    if turn == 0 {
+    if turn == 0 && !out.closed() {
         return Err(Failure::usage("there is no message in the input"));
     }
     Ok(exit)
@@ -125,13 +145,13 @@ struct TurnEnd {
 }
 
 impl Watcher {
-    fn new(output: Option<Output>, screen: Screen, out: Out) -> Self {
+    fn new(output: Option<Output>, screen: Screen, out: Out, cancel: CancellationToken) -> Self {
         let terminal = std::io::stdout().is_terminal();
         let output = output.unwrap_or(if terminal { Output::Text } else { Output::Json });
         match output {
-            Output::Json => Self::Programs(Arc::new(JsonLines(out))),
+            Output::Json => Self::Programs(Arc::new(JsonLines::new(out, cancel))),
             Output::Text => {
-                let show = if terminal { Show::Live(screen) } else { Show::Lines(out) };
+                let show = if terminal { Show::Live(screen) } else { Show::Lines(out, cancel) };
                 Self::People(Arc::new(Watch::new(show, Paint::of_stdout())))
             }
         }
@@ -150,10 +170,10 @@ impl Watcher {
         }
     }
 
-    fn cancelled(&self) {
+    fn cancelled(&self, by: Exit) {
         // Programs read the exit code.
         if let Self::People(watch) = self {
-            watch.cancelled();
+            watch.cancelled(if by == Exit::Terminated { "SIGTERM" } else { "Ctrl-C" });
         }
     }
 
@@ -162,7 +182,7 @@ impl Watcher {
             Self::People(watch) => watch.summary(started, terminate),
             Self::Programs(lines) => {
                 // It serializes: two plain fields.
-                let _ = lines.0.json(&TurnEnd { turn, terminate });
+                let _ = lines.out.json(&TurnEnd { turn, terminate });
             }
         }
     }

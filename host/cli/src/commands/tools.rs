@@ -66,7 +66,7 @@ pub fn run(shared: &Shared, args: &Tools) -> Result<Exit, Failure> {
     }
     drop(out);
     runtime.shutdown_background();
-    writer.finish();
+    writer.finish()?;
     Ok(Exit::Ok)
 }
 

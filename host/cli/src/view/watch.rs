@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use indicatif::ProgressBar;
+use tokio_util::sync::CancellationToken;
 use toolgate::model::Event;
 use toolgate::pipeline::{EventSink, SinkError};
 
 use super::outcome::Outcome;
 use super::text::{clean_line, duration, fit};
 use super::{Paint, Screen, lines};
-use crate::output::Out;
+use crate::output::{self, Out};
 
 /// Bars at a time; more would push the answers off the screen.
 const BARS: usize = 12;
@@ -22,8 +23,8 @@ const BARS: usize = 12;
 pub enum Show {
     /// On a terminal, above bars.
     Live(Screen),
-    /// Line by line.
-    Lines(Out),
+    /// Line by line, until it is cancelled.
+    Lines(Out, CancellationToken),
 }
 
 /// The sink.
@@ -62,7 +63,7 @@ impl Watch {
     fn print(&self, text: &str) {
         match &self.show {
             Show::Live(screen) => screen.print(text),
-            Show::Lines(out) => out.write(format!("{text}\n")),
+            Show::Lines(out, _) => out.write(format!("{text}\n")),
         }
     }
 
@@ -75,9 +76,9 @@ impl Watch {
         self.print(&self.paint.dim(format!("── turn {number}")));
     }
 
-    /// The very last line after Ctrl-C.
-    pub fn cancelled(&self) {
-        self.print(&self.paint.style(Outcome::Aborted.style(), "cancelled by Ctrl-C"));
+    /// The very last line after a signal.
+    pub fn cancelled(&self, by: &str) {
+        self.print(&self.paint.style(Outcome::Aborted.style(), format!("cancelled by {by}")));
     }
 
     /// The last line: what there was, in which time.
@@ -97,7 +98,7 @@ impl Watch {
         let time = duration(millis(started.elapsed()));
         let waited = match &self.show {
             Show::Live(screen) => screen.waits.take_total(),
-            Show::Lines(_) => Duration::ZERO,
+            Show::Lines(..) => Duration::ZERO,
         };
         let asking = if waited.as_millis() == 0 {
             String::new()
@@ -137,7 +138,14 @@ impl EventSink for Watch {
         "terminal"
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
     async fn event(&self, event: &Event) -> Result<(), SinkError> {
+        if let Show::Lines(out, cancel) = &self.show {
+            output::room(out, cancel).await?;
+        }
         match event {
             Event::ToolExecutionStart { tool_call_id, tool_name, args, .. } => {
                 let call = lines::call(tool_name, args, self.paint.columns);
@@ -180,7 +188,7 @@ impl EventSink for Watch {
                 }
                 let waited = match &self.show {
                     Show::Live(screen) => millis(screen.waits.take(tool_call_id)),
-                    Show::Lines(_) => 0.0,
+                    Show::Lines(..) => 0.0,
                 };
                 let duration_ms = (duration_ms - waited).max(0.0);
                 self.print(&lines::settled(self.paint, &call, result, *is_error, error.as_ref(), duration_ms));

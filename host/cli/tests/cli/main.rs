@@ -6,7 +6,10 @@ mod call;
 mod failures;
 mod information;
 mod journal;
+mod memory;
 mod run;
+#[cfg(unix)]
+mod streams;
 mod support;
 mod telemetry;
 #[cfg(unix)]

@@ -102,7 +102,7 @@ fn a_closed_standard_output_is_no_panic() {
     drop(child.stdout.take());
     let mut err = String::new();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{err}");
+    assert_eq!(child.wait().unwrap().code(), Some(4), "{err}");
     assert!(!err.contains("panic"), "{err}");
 }
 

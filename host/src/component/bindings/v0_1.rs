@@ -17,18 +17,41 @@ pub use exports::toolgate::plugin::{hooks, tools};
 pub use toolgate::plugin::{batch, cancellation, config, log, progress, state, types};
 pub use toolgate::plugin_io::cancellation_event;
 
-/// A document of a guest's that is no JSON.
+/// A document of a guest's that is no JSON, or not the kind of it that the field holds.
 #[derive(Debug, thiserror::Error)]
 #[error("{field} is {error}")]
 pub struct BadJson {
     /// Which field of the answer.
     pub field: &'static str,
     /// What is wrong.
-    pub error: JsonError,
+    pub error: BadJsonReason,
+}
+
+/// What is wrong with a document.
+#[derive(Debug, thiserror::Error)]
+pub enum BadJsonReason {
+    /// It is none.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// MCP has an object there.
+    #[error("not a JSON object")]
+    NoObject,
 }
 
 fn json(field: &'static str, text: String) -> Result<Json, BadJson> {
-    Json::verify(text).map_err(|error| BadJson { field, error })
+    Json::verify(text).map_err(|error| BadJson { field, error: error.into() })
+}
+
+fn object_option(field: &'static str, text: Option<String>) -> Result<Option<Json>, BadJson> {
+    let document = json_option(field, text)?;
+    match &document {
+        Some(other) if !other.text().starts_with('{') => Err(BadJson { field, error: BadJsonReason::NoObject }),
+        _ => Ok(document),
+    }
+}
+
+fn parsed(field: &'static str, text: String) -> Result<Json, BadJson> {
+    Json::parse(text).map_err(|error| BadJson { field, error: error.into() })
 }
 
 fn json_option(field: &'static str, text: Option<String>) -> Result<Option<Json>, BadJson> {
@@ -41,8 +64,8 @@ fn text_of(document: &Option<Json>) -> Option<String> {
 
 fn extra(annotations: Option<String>, meta: Option<String>) -> Result<ContentMeta, BadJson> {
     Ok(ContentMeta {
-        annotations: json_option("annotations of a content block", annotations)?,
-        meta: json_option("meta of a content block", meta)?,
+        annotations: object_option("annotations of a content block", annotations)?,
+        meta: object_option("meta of a content block", meta)?,
     })
 }
 
@@ -191,9 +214,9 @@ pub fn decision_in(decision: hooks::Decision) -> Result<pipeline::Decision, BadJ
     use crate::component::failure::bounded;
     Ok(match decision {
         hooks::Decision::Allow => pipeline::Decision::Allow,
-        hooks::Decision::ReplaceArguments(text) => pipeline::Decision::ReplaceArguments(
-            Json::parse(text).map_err(|error| BadJson { field: "replace-arguments", error })?,
-        ),
+        hooks::Decision::ReplaceArguments(text) => {
+            pipeline::Decision::ReplaceArguments(parsed("replace-arguments", text)?)
+        }
         hooks::Decision::Block(b) => {
             pipeline::Decision::Block { reason: b.reason.map(bounded), terminate: b.terminate }
         }
@@ -245,12 +268,9 @@ pub fn definition_in(definition: tools::Definition) -> Result<model::ToolDefinit
         tools::Access::Write => model::Access::Write,
     };
     Ok(model::ToolDefinition {
-        parameters: Json::parse(definition.parameters).map_err(|error| BadJson { field: "parameters", error })?,
-        output: definition
-            .output
-            .map(|text| Json::parse(text).map_err(|error| BadJson { field: "output", error }))
-            .transpose()?,
-        meta: json_option("meta", definition.meta)?,
+        parameters: parsed("parameters", definition.parameters)?,
+        output: definition.output.map(|text| parsed("output", text)).transpose()?,
+        meta: object_option("meta", definition.meta)?,
         name: definition.name,
         label: definition.label,
         description: definition.description,

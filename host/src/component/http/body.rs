@@ -2,18 +2,17 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::Error;
 
-use super::{Exchange, redact};
+use super::{Exchange, Time, redact};
 
 pub(super) struct ResponseBody {
     incoming: Incoming,
-    between_bytes: Duration,
+    between_bytes: Time,
     /// Runs only while someone waits for a frame: time the guest spends elsewhere is not the server's.
     waiting: Option<Pin<Box<Sleep>>>,
     left: u64,
@@ -22,7 +21,7 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    pub(super) fn new(incoming: Incoming, between_bytes: Duration, exchange: Exchange) -> Self {
+    pub(super) fn new(incoming: Incoming, between_bytes: Time, exchange: Exchange) -> Self {
         let left = exchange.policy.limits().response_bytes;
         Self { incoming, between_bytes, waiting: None, left, ended: false, exchange }
     }
@@ -60,9 +59,12 @@ impl Body for ResponseBody {
                 return Poll::Ready(None);
             }
             Poll::Pending => {
-                let timer = this.waiting.get_or_insert_with(|| Box::pin(sleep(this.between_bytes)));
+                let timer = this.waiting.get_or_insert_with(|| Box::pin(sleep(this.between_bytes.most)));
                 match timer.as_mut().poll(cx) {
-                    Poll::Ready(()) => Err(Error::ConnectionReadTimeout),
+                    Poll::Ready(()) => {
+                        this.exchange.too_slow(this.between_bytes);
+                        Err(Error::ConnectionReadTimeout)
+                    }
                     Poll::Pending => return Poll::Pending,
                 }
             }

@@ -4,11 +4,13 @@
 mod body;
 mod connect;
 mod error;
+mod fields;
 
 use std::future::{Future, poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, Uri};
@@ -25,6 +27,7 @@ use wasmtime_wasi_http::{
 use crate::sandbox::http::{Denied, HttpLimits, HttpPolicy, Permit};
 use crate::telemetry::TraceParent;
 use body::ResponseBody;
+pub(super) use fields::shadow;
 pub use connect::{HttpClient, Resolve, SystemResolver};
 
 /// Most that a guest hands over in one write to a request's body; two such pieces are held at once.
@@ -147,7 +150,10 @@ impl Hooks {
             (self.deny)(permit.denied(format!("more than limits.http-connections = {most} at once; raise it")));
             return Err(Error::ConnectionLimitReached);
         };
-        check_headers(&parts.headers)?;
+        if let Err(error) = check_headers(&parts.headers) {
+            (self.deny)(permit.denied("its headers would change how the message is framed".to_owned()));
+            return Err(error);
+        }
         // To an origin server the target is the path alone.
         parts.uri = Uri::builder().path_and_query(path).build().map_err(|_| Error::HttpRequestUriInvalid)?;
         parts.version = http::Version::HTTP_11;
@@ -188,18 +194,30 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Error> {
 /// The guest's times, none longer than the operator's.
 #[derive(Clone, Copy)]
 struct Times {
-    connect: std::time::Duration,
-    first_byte: std::time::Duration,
-    between_bytes: std::time::Duration,
+    connect: Time,
+    first_byte: Time,
+    between_bytes: Time,
+}
+
+/// How long something may take.
+#[derive(Clone, Copy)]
+struct Time {
+    most: Duration,
+    /// Where the operator's limit is the shorter one: its key.
+    key: Option<&'static str>,
 }
 
 impl Times {
     fn new(options: Option<RequestOptions>, limits: &HttpLimits) -> Self {
         let RequestOptions { connect_timeout, first_byte_timeout, between_bytes_timeout } = options.unwrap_or_default();
+        let time = |guest: Option<Duration>, operator: Duration, key| match guest {
+            Some(guest) if guest < operator => Time { most: guest, key: None },
+            _ => Time { most: operator, key: Some(key) },
+        };
         Self {
-            connect: connect_timeout.map_or(limits.connect, |t| t.min(limits.connect)),
-            first_byte: first_byte_timeout.map_or(limits.first_byte, |t| t.min(limits.first_byte)),
-            between_bytes: between_bytes_timeout.map_or(limits.between_bytes, |t| t.min(limits.between_bytes)),
+            connect: time(connect_timeout, limits.connect, "http-connect-ms"),
+            first_byte: time(first_byte_timeout, limits.first_byte, "http-first-byte-ms"),
+            between_bytes: time(between_bytes_timeout, limits.between_bytes, "http-between-bytes-ms"),
         }
     }
 }
@@ -216,7 +234,12 @@ struct Exchange {
 
 impl Exchange {
     async fn run(self, request: Request<WasiBody>, times: Times) -> Sent {
-        let stream = self.client.connect(&self.permit, times.connect, &*self.deny).await?;
+        let connected = self.client.connect(&self.permit, times.connect.most, &*self.deny).await;
+        let stream = connected.inspect_err(|error| {
+            if matches!(error, Error::ConnectionTimeout | Error::DnsTimeout) {
+                self.too_slow(times.connect);
+            }
+        })?;
         // Below 8 KiB hyper panics.
         let header_bytes = self.policy.limits().header_bytes.max(8 << 10);
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
@@ -236,10 +259,13 @@ impl Exchange {
             }
             response.as_mut().poll(cx)
         });
-        let response = match timeout(times.first_byte, answered).await {
+        let response = match timeout(times.first_byte.most, answered).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.hyper_error(&error)),
-            Err(_) => return Err(Error::ConnectionReadTimeout),
+            Err(_) => {
+                self.too_slow(times.first_byte);
+                return Err(Error::ConnectionReadTimeout);
+            }
         };
         let (mut parts, incoming) = response.into_parts();
         // hyper looks only when it needs to read on, and lets up to twice as much through.
@@ -264,6 +290,14 @@ impl Exchange {
     /// A failure of the exchange in WASI's words.
     fn hyper_error(&self, error: &hyper::Error) -> Error {
         if error.is_parse_too_large() { self.headers_too_large() } else { error::from_hyper(error) }
+    }
+
+    /// Notes a limit of the operator's that passed; one the guest chose is its own affair.
+    fn too_slow(&self, time: Time) {
+        if let Some(key) = time.key {
+            let rule = format!("it took longer than limits.{key} = {}; raise it", time.most.as_millis());
+            (self.deny)(self.permit.denied(rule));
+        }
     }
 
     fn headers_too_large(&self) -> Error {

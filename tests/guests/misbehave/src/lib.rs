@@ -1,9 +1,12 @@
 //! Tools that misbehave, or show what a guest sees, each as its name says. Host tests call them under limits and
 //! grants of their choice.
 
+mod reach;
+
 use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
+use reach::{annotate, file_op, set_header, socket};
 use toolgate_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
@@ -90,6 +93,17 @@ fn sleep(args: Ms) -> Result<String, ToolError> {
 fn allocate(args: Mb) -> Result<String, ToolError> {
     let memory = black_box(vec![1_u8; args.mb.saturating_mul(1 << 20)]);
     Ok(format!("allocated {} MiB", memory.len() >> 20))
+}
+
+/// Fills a large memory over and over, as the language does it: with bulk operations.
+#[tool]
+fn fill(args: Mb) -> Result<(), ToolError> {
+    let mut memory = vec![0_u8; args.mb.saturating_mul(1 << 20)];
+    for byte in (0..=u8::MAX).cycle() {
+        memory.fill(byte);
+        black_box(&memory);
+    }
+    Ok(())
 }
 
 /// Answers with a long text.
@@ -209,7 +223,8 @@ fn descend(depth: u64) -> u64 {
 
 toolgate_sdk::plugin! {
     tools: [
-        loop_forever, panic, sleep, allocate, flood_output, flood_updates, flood_logs, print, echo, wait_cancel,
+        loop_forever, panic, sleep, allocate, fill, flood_output, flood_updates, flood_logs, print, echo, wait_cancel,
         read_file, write_file, env, now, state_add, config, batch_info, recurse,
+        file_op, socket, set_header, annotate,
     ]
 }

@@ -13,6 +13,14 @@ use crate::template::{Values, expand};
 #[serde(transparent)]
 pub struct Script(Vec<Step>);
 
+impl Script {
+    /// The steps that a document holds at a JSON pointer; none where there is nothing.
+    pub fn at(document: &Value, pointer: &str) -> Result<Self, String> {
+        let Some(steps) = document.pointer(pointer) else { return Ok(Self::default()) };
+        serde_json::from_str(&steps.to_string()).map_err(|error| format!("{pointer}: {error}"))
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 struct Step(Op);
@@ -30,6 +38,7 @@ enum Op {
     Return { value: Value },
     Rename { from: String, to: String },
     WrapInArray { key: String },
+    Trap {},
 }
 
 // serde's own tagging (`tag = "op"`) buffers the fields, which loses numbers where their precision is arbitrary.
@@ -74,6 +83,7 @@ pub fn run(script: &Script, in_: &mut Surroundings) -> Result<Option<Value>, Str
                 set(&mut in_.values.args, path, value)?;
             }
             Op::Abort {} => crate::abort(&in_.by),
+            Op::Trap {} => panic!("a scripted trap"),
             Op::Throw { message } => return Err(in_.values.text(message)),
             Op::Return { value } => return Ok(Some(expand(value, &in_.values))),
             Op::Rename { from, to } => {

@@ -10,6 +10,7 @@ use toolgate_sdk::serde_json::Map;
 enum Event {
     Before,
     After,
+    Settled,
 }
 
 #[derive(Deserialize)]
@@ -27,6 +28,17 @@ struct Entry {
     matches: Match,
     #[serde(default)]
     script: Script,
+    /// Where in the arguments, as the model wrote them, the script is instead.
+    #[serde(rename = "scriptAt")]
+    script_at: Option<String>,
+}
+
+impl Entry {
+    fn script(&self, call: &ToolCall) -> Result<Script, String> {
+        let Some(pointer) = &self.script_at else { return Ok(self.script.clone()) };
+        let args = serde_json::from_str(&call.arguments).map_err(|error| error.to_string())?;
+        Script::at(&args, pointer)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -44,9 +56,9 @@ impl Match {
 }
 
 /// The first entry that fits a call, and its name.
-struct Found<'a> {
+struct Found {
     handler: String,
-    script: Option<&'a Script>,
+    script: Option<Script>,
 }
 
 impl ScriptedHook {
@@ -56,17 +68,20 @@ impl ScriptedHook {
     }
 
     /// None where an extension's handler does not want the call.
-    fn find(&self, call: &ToolCall) -> Option<Found<'_>> {
+    fn find(&self, call: &ToolCall) -> Result<Option<Found>, String> {
         let fitting = self.entries.iter().enumerate().find(|(_, entry)| entry.matches.fits(call));
-        let event = if self.event == Event::Before { "before" } else { "after" };
-        match (fitting, &self.handler) {
-            (Some((_, entry)), Some(handler)) => Some(Found { handler: handler.clone(), script: Some(&entry.script) }),
-            (Some((index, entry)), None) => {
-                Some(Found { handler: format!("{event}[{index}]"), script: Some(&entry.script) })
-            }
+        let event = match self.event {
+            Event::Before => "before",
+            Event::After => "after",
+            Event::Settled => "settled",
+        };
+        let script = fitting.map(|(_, entry)| entry.script(call)).transpose()?;
+        Ok(match (fitting, &self.handler) {
+            (Some(_), Some(handler)) => Some(Found { handler: handler.clone(), script }),
+            (Some((index, _)), None) => Some(Found { handler: format!("{event}[{index}]"), script }),
             (None, None) => Some(Found { handler: "none".into(), script: None }),
             (None, Some(_)) => None,
-        }
+        })
     }
 }
 
@@ -76,12 +91,16 @@ fn no_updates(_: &Value) -> Result<(), String> {
 
 impl Hook for ScriptedHook {
     fn subscriptions(&self) -> Vec<Subscription> {
-        vec![if self.event == Event::Before { Subscription::before() } else { Subscription::after() }]
+        vec![match self.event {
+            Event::Before => Subscription::before(),
+            Event::After => Subscription::after(),
+            Event::Settled => Subscription::settled(),
+        }]
     }
 
     fn before_tool_call(&self, cx: &BeforeContext) -> Result<Decision, HookError> {
         let call = cx.call();
-        let Some(Found { handler, script }) = self.find(call) else { return Ok(Decision::allow()) };
+        let Some(Found { handler, script }) = self.find(call)? else { return Ok(Decision::allow()) };
         let args: Value = cx.parse_arguments()?;
         let mut row = json!({"probe": "before", "handler": handler, "toolCallId": call.id, "args": args});
         if !self.is_extension() {
@@ -94,7 +113,10 @@ impl Hook for ScriptedHook {
             Values { args: args.clone(), call_id: call.id.clone(), tool_name: call.name.clone(), ..Values::default() };
         let by = format!("before:{handler}:{}", call.id);
         let mut surroundings = Surroundings { values, by, update: &no_updates };
-        let returned = run(script, &mut surroundings)?.unwrap_or_default();
+        let returned = run(&script, &mut surroundings)?.unwrap_or_default();
+        if let Some(title) = returned["ask"].as_str() {
+            return Ok(Decision::ask(title, ""));
+        }
         if returned["block"].as_bool() == Some(true) {
             return Ok(Decision::Block(toolgate_sdk::Block {
                 reason: returned["reason"].as_str().map(str::to_owned),
@@ -107,7 +129,7 @@ impl Hook for ScriptedHook {
 
     fn after_tool_call(&self, cx: &AfterContext) -> Result<Option<Override>, HookError> {
         let call = cx.call();
-        let Some(Found { handler, script }) = self.find(call) else { return Ok(None) };
+        let Some(Found { handler, script }) = self.find(call)? else { return Ok(None) };
         let args: Value = cx.parse_arguments()?;
         let mut result = result_out(cx.result())?;
         let details = result.get("details").cloned();
@@ -135,8 +157,28 @@ impl Hook for ScriptedHook {
             details,
         };
         let by = format!("after:{handler}:{}", call.id);
-        let returned = run(script, &mut Surroundings { values, by, update: &no_updates })?;
+        let returned = run(&script, &mut Surroundings { values, by, update: &no_updates })?;
         Ok(returned.as_ref().map(override_in).transpose()?)
+    }
+
+    /// Its script can only take time and fail.
+    fn settled(&self, cx: &SettledContext) {
+        let call = cx.call();
+        let Ok(Some(Found { handler, script })) = self.find(call) else { return };
+        let row = json!({
+            "probe": "settled",
+            "handler": handler,
+            "toolCallId": call.id,
+            "isError": cx.is_error(),
+            "kind": cx.error().map(|error| error.kind.clone()),
+        });
+        probe(&row);
+        let values = Values { call_id: call.id.clone(), tool_name: call.name.clone(), ..Values::default() };
+        let by = format!("settled:{handler}:{}", call.id);
+        let mut surroundings = Surroundings { values, by, update: &no_updates };
+        if let Err(error) = run(&script.unwrap_or_default(), &mut surroundings) {
+            toolgate_sdk::log::error(error);
+        }
     }
 }
 

@@ -13,8 +13,19 @@ struct ScriptedTool {
     execution_mode: Option<String>,
     prepare_arguments: Option<Script>,
     script: Option<Script>,
+    /// Where in a call's arguments its script is.
+    script_at: Option<String>,
     #[serde(default)]
     by_call: HashMap<String, Script>,
+    #[serde(default)]
+    exclusive: Vec<Exclusive>,
+}
+
+/// An exclusive key that is a plain value.
+#[derive(Deserialize)]
+struct Exclusive {
+    pointer: String,
+    write: bool,
 }
 
 impl Tool for ScriptedTool {
@@ -22,6 +33,9 @@ impl Tool for ScriptedTool {
         let mut definition = Definition::new(&self.name, "Follows a script.").parameters(self.parameters.clone());
         if self.execution_mode.as_deref() == Some("sequential") {
             definition = definition.sequential();
+        }
+        for key in &self.exclusive {
+            definition = definition.exclusive_value(&key.pointer, if key.write { Access::Write } else { Access::Read });
         }
         if self.prepare_arguments.is_some() {
             definition = definition.prepares_arguments();
@@ -43,6 +57,7 @@ impl Tool for ScriptedTool {
     fn execute(&self, cx: &ToolContext) -> Result<ToolResult, ToolError> {
         let id = &cx.call().id;
         let args: Value = cx.parse_arguments()?;
+        let carried = self.script_at.as_ref().map(|pointer| Script::at(&args, pointer)).transpose()?;
         probe(&json!({"probe": "execute_enter", "toolCallId": id, "args": args, "aborted": cx.is_cancelled()}));
 
         let values = Values { args, call_id: id.clone(), tool_name: self.name.clone(), ..Values::default() };
@@ -51,7 +66,7 @@ impl Tool for ScriptedTool {
             Ok(())
         };
         let mut surroundings = Surroundings { values, by: format!("tool:{id}"), update: &update };
-        let result = match self.by_call.get(id).or(self.script.as_ref()) {
+        let result = match carried.as_ref().or(self.by_call.get(id)).or(self.script.as_ref()) {
             None => Ok(ToolResult::text("ok")),
             Some(script) => {
                 run(script, &mut surroundings).and_then(|returned| result_in(&returned.unwrap_or(json!({}))))
@@ -64,7 +79,41 @@ impl Tool for ScriptedTool {
     }
 }
 
+/// What is wrong with the definitions as a whole.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Describe {
+    Trap,
+    Loop,
+    Sleep,
+    /// One tool of so many MiB.
+    Large(usize),
+    /// So many tools.
+    Many(usize),
+}
+
 fn tools() -> Result<Vec<Box<dyn Tool>>, HostError> {
+    let plain = |name: String| -> Box<dyn Tool> {
+        let parameters = json!({"type": "object"});
+        Box::new(ScriptedTool {
+            name,
+            parameters,
+            execution_mode: None,
+            prepare_arguments: None,
+            script: None,
+            by_call: HashMap::new(),
+        })
+    };
+    match Host.config_key::<Describe>("describe")? {
+        Some(Describe::Trap) => panic!("no definitions today"),
+        Some(Describe::Loop) => loop {
+            std::hint::black_box(());
+        },
+        Some(Describe::Sleep) => std::thread::sleep(std::time::Duration::from_secs(3_600)),
+        Some(Describe::Large(mib)) => return Ok(vec![plain("x".repeat(mib << 20))]),
+        Some(Describe::Many(tools)) => return Ok((0..tools).map(|n| plain(format!("tool-{n}"))).collect()),
+        None => {}
+    }
     let tools: Vec<ScriptedTool> = Host.config_key("tools")?.unwrap_or_default();
     Ok(tools.into_iter().map(|tool| Box::new(tool) as Box<dyn Tool>).collect())
 }

@@ -10,8 +10,10 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolgate::model::{ErrorInfo, ExecutionMode, Json, Override, ToolDefinition, ToolResult};
-use toolgate::pipeline::{CallContext, Decision, Hook, HookError, HookEvent, LogLevel, LogLine, Tool, ToolError};
+use toolgate::model::{Access, ErrorInfo, ExclusiveKey, ExecutionMode, Json, Override, ToolDefinition, ToolResult};
+use toolgate::pipeline::{
+    CallContext, Decision, Hook, HookError, HookEvent, LogLevel, LogLine, Settled, Tool, ToolError,
+};
 use toolgate::registry::Plugin;
 
 use super::{Guests, HandlerEvent, Scenario};
@@ -22,6 +24,26 @@ const TOOLS: &str = "tools";
 
 /// Makes native ones.
 pub struct Native;
+
+/// A plugin `name` with these tools, given as the scripted tool component takes them in its config.
+///
+/// # Errors
+///
+/// One of them is described in another way.
+pub fn tools(name: &str, tools: &[Value]) -> Result<Plugin, String> {
+    tools.iter().try_fold(Plugin::native(name), |plugin, tool| Ok(plugin.tool(ScriptedTool::read(tool)?)))
+}
+
+/// A plugin `name` with this hook, its entries given as the scripted hook component takes them in its config.
+///
+/// # Errors
+///
+/// One of them is described in another way.
+pub fn hook(name: &str, event: HandlerEvent, entries: &[Value]) -> Result<Plugin, String> {
+    let entries = entries.iter().cloned().map(serde_json::from_value).collect::<Result<_, _>>();
+    let entries = entries.map_err(|error: serde_json::Error| error.to_string())?;
+    Ok(Plugin::native(name).hook(ScriptedHook { plugin: name.to_owned(), event, name: None, entries }))
+}
 
 impl Guests for Native {
     async fn plugins(&self, scenario: &Scenario) -> Result<Vec<Plugin>, String> {
@@ -66,8 +88,20 @@ struct ToolScript {
     prepare_arguments: Option<Script>,
     #[serde(default)]
     script: Option<Script>,
+    /// Where in a call's arguments its script is.
+    #[serde(default)]
+    script_at: Option<String>,
     #[serde(default)]
     by_call: HashMap<String, Script>,
+    #[serde(default)]
+    exclusive: Vec<Exclusive>,
+}
+
+/// An exclusive key that is a plain value.
+#[derive(Deserialize)]
+struct Exclusive {
+    pointer: String,
+    write: bool,
 }
 
 struct ScriptedTool {
@@ -82,6 +116,12 @@ impl ScriptedTool {
         let mut definition = ToolDefinition::new(&script.name, "Follows a script.", parameters);
         definition.execution_mode = script.execution_mode;
         definition.prepares_arguments = script.prepare_arguments.is_some();
+        let key = |key: &Exclusive| ExclusiveKey {
+            pointer: key.pointer.clone(),
+            is_path: false,
+            access: if key.write { Access::Write } else { Access::Read },
+        };
+        definition.exclusive = script.exclusive.iter().map(key).collect();
         Ok(Self { definition, script })
     }
 
@@ -126,7 +166,9 @@ impl Tool for ScriptedTool {
         );
         let by = format!("tool:{id}");
         let mut surroundings = Surroundings { cx, plugin: TOOLS, values: self.values(cx, arguments), by };
-        let result = match self.script.by_call.get(id).or(self.script.script.as_ref()) {
+        let carried = self.script.script_at.as_ref().map(|pointer| Script::at(arguments.value(), pointer)).transpose();
+        let carried = carried.map_err(ToolError::failed)?;
+        let result = match carried.as_ref().or(self.script.by_call.get(id)).or(self.script.script.as_ref()) {
             None => Ok(ToolResult::text("ok")),
             Some(script) => match script.run(&mut surroundings).await {
                 Ok(returned) => wire::result_in(&returned.unwrap_or(json!({}))),
@@ -153,6 +195,16 @@ struct Entry {
     matches: Match,
     #[serde(default)]
     script: Script,
+    /// Where in the arguments, as the model wrote them, the script is instead.
+    #[serde(default, rename = "scriptAt")]
+    script_at: Option<String>,
+}
+
+impl Entry {
+    fn script(&self, cx: &CallContext) -> Result<Script, HookError> {
+        let Some(pointer) = &self.script_at else { return Ok(self.script.clone()) };
+        Script::at(cx.call.arguments.value(), pointer).map_err(HookError::Returned)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -171,14 +223,15 @@ impl Match {
 
 impl ScriptedHook {
     /// The handler's name in probes, and its script. `None` where an extension's handler does not want the call.
-    fn find(&self, cx: &CallContext) -> Option<(String, Option<&Script>)> {
+    fn find(&self, cx: &CallContext) -> Result<Option<(String, Option<Script>)>, HookError> {
         let fitting = self.entries.iter().enumerate().find(|(_, entry)| entry.matches.fits(cx));
-        match (fitting, &self.name) {
-            (Some((_, entry)), Some(name)) => Some((name.clone(), Some(&entry.script))),
-            (Some((at, entry)), None) => Some((format!("{}[{at}]", self.event.word()), Some(&entry.script))),
+        let script = fitting.map(|(_, entry)| entry.script(cx)).transpose()?;
+        Ok(match (fitting, &self.name) {
+            (Some(_), Some(name)) => Some((name.clone(), script)),
+            (Some((at, _)), None) => Some((format!("{}[{at}]", self.event.word()), script)),
             (None, None) => Some(("none".to_owned(), None)),
             (None, Some(_)) => None,
-        }
+        })
     }
 
     fn surroundings<'a>(&'a self, cx: &'a CallContext, handler: &str, values: Values) -> Surroundings<'a> {
@@ -193,11 +246,12 @@ impl Hook for ScriptedHook {
         match self.event {
             HandlerEvent::Before => event == HookEvent::BeforeToolCall,
             HandlerEvent::After => event == HookEvent::AfterToolCall,
+            HandlerEvent::Settled => event == HookEvent::Settled,
         }
     }
 
     async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
-        let Some((handler, script)) = self.find(cx) else { return Ok(Decision::Allow) };
+        let Some((handler, script)) = self.find(cx)? else { return Ok(Decision::Allow) };
         let mut row = json!({"probe": "before", "handler": handler, "toolCallId": &*cx.call.id, "args": arguments});
         if self.name.is_none() {
             row["rawArgs"] = cx.call.arguments.value().clone();
@@ -207,6 +261,9 @@ impl Hook for ScriptedHook {
         let values = Values { args: arguments.value().clone(), ..Values::of(cx) };
         let mut surroundings = self.surroundings(cx, &handler, values);
         let returned = script.run(&mut surroundings).await.map_err(HookError::Returned)?.unwrap_or_default();
+        if let Some(title) = returned["ask"].as_str() {
+            return Ok(Decision::Ask { title: title.to_owned(), text: String::new() });
+        }
         if returned["block"] == true {
             return Ok(Decision::Block {
                 reason: returned["reason"].as_str().map(str::to_owned),
@@ -229,7 +286,7 @@ impl Hook for ScriptedHook {
         is_error: bool,
         _error: Option<&ErrorInfo>,
     ) -> Result<Option<Override>, HookError> {
-        let Some((handler, script)) = self.find(cx) else { return Ok(None) };
+        let Some((handler, script)) = self.find(cx)? else { return Ok(None) };
         let shown = serde_json::to_value(result).map_err(|error| HookError::Returned(error.to_string()))?;
         let mut row = Map::new();
         row.insert("probe".into(), "after".into());
@@ -255,6 +312,22 @@ impl Hook for ScriptedHook {
         let mut surroundings = self.surroundings(cx, &handler, values);
         let returned = script.run(&mut surroundings).await.map_err(HookError::Returned)?;
         returned.as_ref().map(wire::override_in).transpose().map_err(HookError::Returned)
+    }
+
+    /// Its script can only take time and fail.
+    async fn settled(&self, cx: &CallContext, settled: &Settled) -> Result<(), HookError> {
+        let Some((handler, script)) = self.find(cx)? else { return Ok(()) };
+        let kind = settled.error.as_ref().map(|error| error.kind.as_str());
+        let row = json!({
+            "probe": "settled",
+            "handler": handler,
+            "toolCallId": &*cx.call.id,
+            "isError": settled.is_error,
+            "kind": kind,
+        });
+        say(cx, &self.plugin, "probe", &row);
+        let mut surroundings = self.surroundings(cx, &handler, Values::of(cx));
+        script.unwrap_or_default().run(&mut surroundings).await.map(drop).map_err(HookError::Returned)
     }
 }
 

@@ -31,6 +31,7 @@ enum Op {
     Return { value: Value },
     Rename { from: String, to: String },
     WrapInArray { key: String },
+    Trap {},
 }
 
 // serde's own tagging (`tag = "op"`) buffers the fields, which loses numbers where their precision is arbitrary.
@@ -56,6 +57,12 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Script {
+    /// The steps that a document holds at a JSON pointer; none where there is nothing.
+    pub(super) fn at(document: &Value, pointer: &str) -> Result<Self, String> {
+        let Some(steps) = document.pointer(pointer) else { return Ok(Self::default()) };
+        serde_json::from_value(steps.clone()).map_err(|error| format!("{pointer}: {error}"))
+    }
+
     /// Runs the steps up to the first `return`, whose value it answers, or `throw`, whose message is the error.
     pub(super) async fn run(&self, around: &mut Surroundings<'_>) -> Result<Option<Value>, String> {
         for Step(op) in &self.0 {
@@ -81,6 +88,7 @@ impl Script {
                 Op::Abort {} => {
                     super::say(around.cx, around.plugin, "abort", &json!({"probe": "abort", "by": around.by}));
                 }
+                Op::Trap {} => panic!("a scripted trap"),
                 Op::Throw { message } => return Err(around.values.text(message)),
                 Op::Return { value } => return Ok(Some(expand(value, &around.values))),
                 Op::Rename { from, to } => {

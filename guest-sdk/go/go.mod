@@ -1,0 +1,3 @@
+module toolgate.local/sdk
+
+go 1.26

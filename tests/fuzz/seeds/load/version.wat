@@ -1,0 +1,1 @@
+(component (instance $e) (export "toolgate:plugin/tools@0.2.0" (instance $e)))
