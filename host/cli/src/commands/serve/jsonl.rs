@@ -4,7 +4,6 @@ use toolgate_jsonl::Settings;
 
 use super::dashboard::Dashboard;
 use crate::args::{Jsonl, Shared};
-use crate::cancel::Cancel;
 use crate::exit::{Exit, Failure};
 use crate::{cancel, setup};
 

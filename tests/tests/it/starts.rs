@@ -119,7 +119,7 @@ async fn hooks_are_there_before_any_tool() {
     let toml = folder.path().join("toolgate.toml");
     let file = |guest: &str| format!("{:?}", guests::component(guest).canonicalize().unwrap().display().to_string());
     let text = format!(
-        "[plugins.calc]\nfile = {}\n[plugins.gate]\nfile = {}\n[[hooks]]\nplugin = \"gate\"\ntools = [\"calc\"]\n",
+        "[plugins.calc]\nfile = {}\n[plugins.gate]\nfile = {}\nconfig = {{ default = \"allow\", rules = [{{ tools = \"bash\", action = \"ask\" }}] }}\n[[hooks]]\nplugin = \"gate\"\ntools = [\"calc\"]\n",
         file("calc"),
         file("permission-gate")
     );
