@@ -45,7 +45,8 @@ pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
     cases.push(Case::new("pipeline, from the message's text", move || {
         let (host, text) = (host.clone(), text.clone());
         async move {
-            let message = toolgate::model::AssistantMessage::parse(&text).unwrap_or_else(|error| unreachable!("{error}"));
+            let message =
+                toolgate::model::AssistantMessage::parse(&text).unwrap_or_else(|error| unreachable!("{error}"));
             let outcome = host.run(toolgate::pipeline::Batch::new(message)).await;
             assert!(!outcome.messages[0].is_error);
         }

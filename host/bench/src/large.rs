@@ -54,13 +54,18 @@ pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
         rates.push(rate);
     }
     let median = crate::measure::quantile(&crate::measure::sorted(rates.into_iter()), 0.5);
-    report.numbers("100 000 updates of one call", &[("median".into(), median, "updates/s"), ("best".into(), best, "updates/s")]);
+    report.numbers(
+        "100 000 updates of one call",
+        &[("median".into(), median, "updates/s"), ("best".into(), best, "updates/s")],
+    );
     report.goal(Goal::at_least("updates", median, 200_000.0, "/s"));
 
     let mut peaks = Vec::new();
-    for (case, payload, most) in
-        [("arguments 1 MiB", 2 << 20, 3.0), ("image 10 MB", 10_000_000, 3.0), ("image 10 MB, written as JSON", 10_000_000, f64::NAN)]
-    {
+    for (case, payload, most) in [
+        ("arguments 1 MiB", 2 << 20, 3.0),
+        ("image 10 MB", 10_000_000, 3.0),
+        ("image 10 MB, written as JSON", 10_000_000, f64::NAN),
+    ] {
         let peak = peak(bench, case)?;
         peaks.push((format!("{case}: peak"), peak / 1024.0, "MiB"));
         let times = peak * 1024.0 / f64::from(payload);

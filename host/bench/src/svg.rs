@@ -40,7 +40,11 @@ pub fn draw(plot: &Plot) -> String {
         let _ = write!(
             svg,
             r##"<line x1="{LEFT}" x2="{}" y1="{1:.1}" y2="{1:.1}" stroke="#ddd"/><text x="{2}" y="{3:.1}" text-anchor="end">{4}</text>"##,
-            WIDTH - RIGHT, at_y(y), LEFT - 6.0, at_y(y) + 4.0, number(y)
+            WIDTH - RIGHT,
+            at_y(y),
+            LEFT - 6.0,
+            at_y(y) + 4.0,
+            number(y)
         );
     }
     let mut xs: Vec<f64> = points().map(|(x, _)| x).collect();
@@ -50,24 +54,31 @@ pub fn draw(plot: &Plot) -> String {
         let _ = write!(
             svg,
             r#"<text x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
-            at_x(x), HEIGHT - BOTTOM + 18.0, number(x)
+            at_x(x),
+            HEIGHT - BOTTOM + 18.0,
+            number(x)
         );
     }
     let _ = write!(
         svg,
         r#"<text x="{}" y="{}" text-anchor="middle">{}</text><text x="14" y="{}" transform="rotate(-90 14 {3})" text-anchor="middle">µs per call</text>"#,
-        (WIDTH + LEFT - RIGHT) / 2.0, HEIGHT - 8.0, plot.x, (HEIGHT - BOTTOM + TOP) / 2.0
+        (WIDTH + LEFT - RIGHT) / 2.0,
+        HEIGHT - 8.0,
+        plot.x,
+        (HEIGHT - BOTTOM + TOP) / 2.0
     );
     for ((name, points), (n, colour)) in plot.lines.iter().zip(COLOURS.iter().enumerate()) {
         let path: Vec<String> = points.iter().map(|(x, y)| format!("{:.1},{:.1}", at_x(*x), at_y(*y))).collect();
-        let _ = write!(svg, r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2"/>"#, path.join(" "));
+        let _ =
+            write!(svg, r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2"/>"#, path.join(" "));
         for (x, y) in points {
             let _ = write!(svg, r#"<circle cx="{:.1}" cy="{:.1}" r="3" fill="{colour}"/>"#, at_x(*x), at_y(*y));
         }
         let _ = write!(
             svg,
             r#"<text x="{}" y="{}" text-anchor="end" fill="{colour}">{name}</text>"#,
-            WIDTH - RIGHT, 20.0 + 16.0 * n as f64
+            WIDTH - RIGHT,
+            20.0 + 16.0 * n as f64
         );
     }
     svg.push_str("</svg>\n");

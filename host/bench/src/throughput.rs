@@ -26,7 +26,10 @@ pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
     let (rounds, slice) = if bench.quick { (5, 40) } else { (25, 100) };
     let mut rows = Vec::new();
     println!("\nCalls at once, 1 KB of arguments (bare: wasmtime directly, the same number of slots)");
-    println!("{:>9}  {:>12}  {:>12}  {:>6}  {:>22}  {:>22}", "in flight", "bare/s", "pipeline/s", "ratio", "bare p50, p99 µs", "pipeline p50, p99 µs");
+    println!(
+        "{:>9}  {:>12}  {:>12}  {:>6}  {:>22}  {:>22}",
+        "in flight", "bare/s", "pipeline/s", "ratio", "bare p50, p99 µs", "pipeline p50, p99 µs"
+    );
     for in_flight in IN_FLIGHT {
         let mut rates = [Vec::new(), Vec::new()];
         let mut latencies = [histogram(), histogram()];
@@ -43,7 +46,12 @@ pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
         let us = |at: usize, q: f64| latencies[at].value_at_quantile(q) as f64 / 1e3;
         println!(
             "{in_flight:>9}  {:>12.0}  {:>12.0}  {ratio:>6.2}  {:>10.0}, {:>10.0}  {:>10.0}, {:>10.0}",
-            rate(0), rate(1), us(0, 0.5), us(0, 0.99), us(1, 0.5), us(1, 0.99)
+            rate(0),
+            rate(1),
+            us(0, 0.5),
+            us(0, 0.99),
+            us(1, 0.5),
+            us(1, 0.99)
         );
         if in_flight >= 64 {
             report.goal(Goal::at_least(format!("throughput at {in_flight} to bare"), ratio, 0.7, "×"));

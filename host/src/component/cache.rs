@@ -137,7 +137,8 @@ impl CompileCache {
         {
             let noted = Note { stamp: Some(stamp), ..noted };
             // Where it cannot be noted, the file is hashed again the next time.
-            let _ = serde_json::to_vec(&noted).map_err(io::Error::from).and_then(|note| self.put(&note_path(&path), &note));
+            let _ =
+                serde_json::to_vec(&noted).map_err(io::Error::from).and_then(|note| self.put(&note_path(&path), &note));
         }
         Some(path)
     }

@@ -177,11 +177,7 @@ fn key(engine: &Engine, info: &ComponentInfo) -> String {
     format!("{}-{:016x}", info.sha256, engine.0.compatibility)
 }
 
-fn cached(
-    engine: &Engine,
-    key: &str,
-    find: impl FnOnce(&CompileCache, &str) -> Option<PathBuf>,
-) -> Option<Component> {
+fn cached(engine: &Engine, key: &str, find: impl FnOnce(&CompileCache, &str) -> Option<PathBuf>) -> Option<Component> {
     let cache = engine.0.cache.as_ref()?;
     let path = find(cache, key)?;
     // SAFETY: the file lies in a directory that only this user can write to, and is what this host wrote when it compiled
@@ -227,7 +223,8 @@ fn compile(
     let component = component.map_err(|error| LoadErrorReason::Compile(format!("{error:#}")))?;
     if let Some(cache) = &engine.0.cache {
         let kept = component.serialize().map_err(|error| format!("{error:#}"));
-        let kept = kept.and_then(|code| cache.store(&key(engine, &found.info), &code).map_err(|error| error.to_string()));
+        let kept =
+            kept.and_then(|code| cache.store(&key(engine, &found.info), &code).map_err(|error| error.to_string()));
         if let Err(error) = kept {
             tracing::warn!("compiled code was not cached: {error}");
         }

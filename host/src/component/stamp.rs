@@ -72,7 +72,8 @@ mod tests {
         // Other content of the same length, and the old time put back.
         std::thread::sleep(Duration::from_millis(30));
         std::fs::write(&path, "two").unwrap();
-        let modified = UNIX_EPOCH + Duration::new(u64::try_from(before.modified.0).unwrap(), u32::try_from(before.modified.1).unwrap());
+        let modified = UNIX_EPOCH
+            + Duration::new(u64::try_from(before.modified.0).unwrap(), u32::try_from(before.modified.1).unwrap());
         std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
         assert_ne!(before, stamp(&path));
         // Another file in its place.

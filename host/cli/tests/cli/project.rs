@@ -27,7 +27,10 @@ fn says(program: &Path, args: &[&str]) -> Option<String> {
 
 fn run_in(workspace: &Workspace, dir: &str, args: &[&str], env: &[(&str, String)]) -> Done {
     let mut command = workspace.command(args);
-    command.current_dir(workspace.path().join(dir)).env_remove("VIRTUAL_ENV").envs(env.iter().map(|(name, value)| (name, value)));
+    command
+        .current_dir(workspace.path().join(dir))
+        .env_remove("VIRTUAL_ENV")
+        .envs(env.iter().map(|(name, value)| (name, value)));
     let output = command.output().unwrap();
     Done {
         code: output.status.code().unwrap(),

@@ -67,7 +67,10 @@ impl Tools for Plugin {
                 cancellation::wait(u32::try_from(n()).unwrap_or(u32::MAX));
             }
             "image" => {
-                return Ok(ToolResult { content: vec![Content::image(vec![7; n()], "image/png")], ..text(String::new()) });
+                return Ok(ToolResult {
+                    content: vec![Content::image(vec![7; n()], "image/png")],
+                    ..text(String::new())
+                });
             }
             "updates" => {
                 let update = text("one more".into());
