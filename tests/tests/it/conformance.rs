@@ -16,7 +16,7 @@ use toolgate::Host;
 use toolgate::component::{Loader, PluginSpec, Source};
 use toolgate::model::{AssistantMessage, Event, ExecutionMode, Json, ToolResultMessage};
 use toolgate::pipeline::{
-    Approval, ApprovalRequest, Approver, Batch, EventSink, LogLine, LogSink, Question, SinkError,
+    Approval, ApprovalRequest, Approver, Batch, EventSink, LogLine, LogSink, Question, SinkError, Step,
 };
 use toolgate_tests::guests::{self, root};
 
@@ -132,8 +132,10 @@ impl EventSink for Watch {
         Ok(())
     }
 
-    async fn executing(&self, _position: u32) -> Result<(), SinkError> {
-        if let Some((after, cancel)) = self.cancel.lock().unwrap().take() {
+    async fn step(&self, _position: u32, step: &Step) -> Result<(), SinkError> {
+        if matches!(step, Step::Executing)
+            && let Some((after, cancel)) = self.cancel.lock().unwrap().take()
+        {
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
                 cancel.cancel();
