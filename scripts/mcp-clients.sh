@@ -7,6 +7,7 @@ out=target/mcp-clients
 mkdir -p "$out/typescript"
 cp tests/mcp-clients/typescript/package.json tests/mcp-clients/typescript/package-lock.json "$out/typescript/"
 # The suite needs Node.js 22, which comes with it where it is prebuilt; the clients run on 20.
-npm --prefix "$out/typescript" ci --ignore-scripts --no-audit --no-fund
+# In the folder: with --prefix npm misreads a lock file that lies behind a symbolic link.
+(cd "$out/typescript" && npm ci --ignore-scripts --no-audit --no-fund --silent)
 python3 -m venv "$out/python"
 "$out/python/bin/pip" install --quiet -r tests/mcp-clients/python/requirements.txt
