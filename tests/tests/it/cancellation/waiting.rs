@@ -37,7 +37,8 @@ async fn calls_that_wait_for_a_slot_are_answered_at_once() {
     assert_answered("queued", &watch, &outcome, &["c1", "c2", "c3"]);
     assert_eq!(kinds(&outcome), ["aborted"; 3]);
     let ran = ["c1", "c2", "c3"].iter().filter(|id| watch.end(id)["metrics"]["fuel"] != 0).count();
-    assert_eq!(ran, 1, "those that waited never ran");
+    // The one with the slot may have been cancelled before its first instruction.
+    assert!(ran <= 1, "those that waited never ran");
     assert_eq!(run_one(&host, "now", json!({})).await.kind(), "ok");
 }
 
