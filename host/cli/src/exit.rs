@@ -38,9 +38,9 @@ impl Exit {
 /// For `--help`.
 pub const HELP: &str = "Exit codes:
   0    everything was done, every call ended well
-  1    a call ended as an error result
-  2    wrong arguments, input or toolgate.toml
-  3    a plugin could not be loaded
+  1    a call ended as an error result; a check or a case of an author's failed
+  2    wrong arguments, input or toolgate.toml; what a build needs is missing
+  3    a plugin could not be loaded, or not be built
   4    standard output was closed or could not be written
   130  cancelled by Ctrl-C
   143  cancelled by SIGTERM";

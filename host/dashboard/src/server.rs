@@ -135,6 +135,9 @@ impl Server {
 impl Site {
     /// Whether a request may be answered.
     fn admit(&self, token: &str, headers: &HeaderMap) -> Result<(), StatusCode> {
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Err(StatusCode::BAD_REQUEST);
+        }
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         if !self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
             return Err(StatusCode::MISDIRECTED_REQUEST);

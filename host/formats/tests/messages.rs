@@ -123,6 +123,11 @@ fn responses() {
     let stopped = |response: Value| read(Format::OpenAi, &response).assistant.stop_reason;
     let cut = json!({ "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" }, "output": [] });
     assert_eq!(stopped(cut), StopReason::Length);
+    // Neither is a call that is cut itself run.
+    let item =
+        json!({ "type": "function_call", "call_id": "a", "name": "write", "arguments": "{}", "status": "incomplete" });
+    assert_eq!(stopped(json!([item])), StopReason::Length);
+    assert_eq!(stopped(json!({ "status": "incomplete", "output": [] })), StopReason::Length);
     assert_eq!(stopped(json!({ "status": "failed", "output": [] })), StopReason::Error);
     assert_eq!(stopped(json!({ "status": "cancelled", "output": [] })), StopReason::Aborted);
 }

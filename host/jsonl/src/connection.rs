@@ -288,6 +288,11 @@ impl Connection {
             return Err(Refusal::new(Code::InvalidParams, why));
         }
         let name = offer.name.clone();
+        let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+            let why = "name: a plugin is called by 1 to 64 of A-Z a-z 0-9 _ -";
+            return Err(Refusal::new(Code::Offer, why));
+        }
         let earlier = self.state().offered.clone();
         let refused = |why: String| Refusal::new(Code::Offer, why);
         if earlier.as_ref() != Some(&name) && self.host.tools().plugins().any(|plugin| **plugin == *name) {

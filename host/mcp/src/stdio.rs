@@ -9,6 +9,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -26,6 +27,9 @@ use crate::server::Server;
 /// Requests of a connection that may be unanswered; then no more are read until one is. More than calls that run at
 /// once, so that cancellations get through.
 const MAX_OPEN: usize = 1_024;
+
+/// How long the last answers may take to be written, once nothing runs any more.
+const LAST: Duration = Duration::from_secs(5);
 
 /// Why a connection could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +68,7 @@ pub async fn serve_connection(
 ) -> Result<(), ServeError> {
     let cancel = CancellationToken::new();
     let lines = Lines::new(server.clone(), read, write);
+    let input_over = lines.over.clone();
     let serve = async {
         let service = match Handler::new(server.clone()).serve_with_ct(lines, cancel.clone()).await {
             Ok(service) => service,
@@ -79,11 +84,17 @@ pub async fn serve_connection(
         stop.await;
         server.finish().await;
         cancel.cancel();
-        std::future::pending::<()>().await;
+        tokio::time::sleep(LAST).await;
+    };
+    // A client that has stopped reading must not keep the server: its answers wait for it for ever.
+    let gone = async {
+        input_over.cancelled().await;
+        tokio::time::sleep(LAST).await;
     };
     tokio::select! {
         served = serve => served,
         () = stopped => Ok(()),
+        () = gone => Ok(()),
         never = server.sweep() => match never {},
     }
 }
@@ -97,6 +108,8 @@ struct Lines<R, W> {
     skipping: bool,
     /// Calls are let end, since the input has.
     ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Cancelled when they have.
+    over: CancellationToken,
     write: Arc<tokio::sync::Mutex<Option<W>>>,
     open: Arc<Open>,
     /// An answer of the transport's own, on its way.
@@ -134,6 +147,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             line: Vec::new(),
             skipping: false,
             ending: None,
+            over: CancellationToken::new(),
             write: Arc::new(tokio::sync::Mutex::new(Some(write))),
             open: Arc::new(Open { ids: Mutex::default(), count: watch::Sender::new(0) }),
             reply: None,
@@ -290,6 +304,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Transp
             }
             if let Some(ending) = &mut self.ending {
                 ending.await;
+                self.over.cancel();
                 return None;
             }
             // Who does not read answers is not read from.

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use super::open::OpenError;
 use super::{Config, PluginConfig};
 use crate::Host;
-use crate::component::{Loader, Source, read_component, sha256_hex};
+use crate::component::{EngineSettings, Loader, Source, read_component, sha256_hex};
 use crate::registry::{Plugin, RegistryError, Update};
 
 /// Compares what is loaded with toolgate.toml and the component files, and loads the difference.
@@ -313,8 +313,15 @@ impl Config {
 
     /// Keys that differ and are fixed once a host and its engine are made.
     fn fixed_differences(&self, new: &Self) -> Vec<&'static str> {
-        let tables =
-            |config: &Self| config.plugins.iter().map(|plugin| plugin.limits.table_elements).max().unwrap_or(0);
+        let tables = |config: &Self| {
+            config
+                .plugins
+                .iter()
+                .map(|plugin| plugin.limits.table_elements)
+                .max()
+                .unwrap_or(0)
+                .max(EngineSettings::default().max_table_elements)
+        };
         [
             ("mode", self.mode != new.mode),
             ("grace-ms", self.grace != new.grace),

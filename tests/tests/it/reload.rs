@@ -133,6 +133,10 @@ async fn plugins_come_and_go_in_one_change() {
     assert_eq!(report.needs_restart, ["grace-ms"]);
     assert_eq!(*host.changes().borrow(), before + 1);
     assert_eq!(calc(&host).await, "42");
+    folder.configure("grace-ms = 1\n");
+    assert_eq!(reloader.check(&host).await.needs_restart, [""; 0], "no plugins need no tables");
+    folder.configure("grace-ms = 1\n[plugins.two]\nfile = \"two.wasm\"\n");
+    assert_eq!(reloader.check(&host).await.needs_restart, [""; 0]);
 
     std::fs::remove_file(folder.path("two.wasm")).unwrap();
     assert_eq!(reloader.check(&host).await.unloaded, ["two"]);

@@ -63,8 +63,10 @@ pub fn run(shared: &Shared, args: &Tools) -> Result<Exit, Failure> {
                         notes.push("sequential");
                     }
                     let notes = if notes.is_empty() { String::new() } else { format!("({}) ", notes.join(", ")) };
-                    let first = tool.definition().description.lines().next().unwrap_or_default();
-                    let text = fit(&format!("{notes}{}", clean_line(first)), paint.columns.saturating_sub(width + 4));
+                    // The first paragraph: sources wrap their lines.
+                    let lines = tool.definition().description.trim().lines();
+                    let first = lines.take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" ");
+                    let text = fit(&format!("{notes}{}", clean_line(&first)), paint.columns.saturating_sub(width + 4));
                     print(&out, &format!("  {:width$}  {}", tool.name(), paint.dim(text)));
                 }
             }

@@ -233,3 +233,59 @@ fn the_help_names_every_option_of_the_page() {
         }
     }
 }
+
+#[test]
+fn a_request_with_the_id_of_one_that_runs_is_refused() {
+    let server = Http::start(&[]);
+    let session = server.session();
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    let call = |ms: u64| {
+        let params = json!({ "name": "sleep", "arguments": { "ms": ms } });
+        json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params })
+    };
+    let mut stream = server.connect("POST", &headers, &call(1_000).to_string());
+    std::thread::sleep(Duration::from_millis(300));
+    let refused = server.post(&headers, &call(1_100));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert_eq!(refused.answer()["error"]["code"], -32600, "{refused:?}");
+    assert_eq!(text(&read(&mut stream).answer()), "slept 1000 ms");
+    // Answered, so the id is free again.
+    assert_eq!(text(&server.post(&headers, &call(10)).answer()), "slept 10 ms");
+}
+
+#[test]
+fn who_is_not_let_in_takes_no_place_for_long() {
+    let server = Http::start(&[]);
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    std::io::Write::write_all(&mut stream, b"POST /mcp HTTP/1.1\r\nHost: x\r\n").unwrap();
+    assert!(matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_)), "it is closed, or reset");
+    let twice = [("Host", "127.0.0.1"), ("Host", "evil.example")];
+    assert_eq!(server.post(&twice, &ping()).status, 400);
+}
+
+#[test]
+fn a_client_that_does_not_read_does_not_keep_the_server() {
+    use std::io::Write as _;
+    for by_signal in [true, false] {
+        let dir = workspace();
+        let mut child = command(dir.path(), &["--grace", "1"]).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+        let lines = [
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "flood-output", "arguments": { "mb": 1 } } }),
+        ];
+        for line in lines {
+            writeln!(input, "{line}").unwrap();
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        if by_signal {
+            terminate(&child);
+            assert_eq!(ended(&mut child), 0);
+        }
+        drop(input);
+        assert_eq!(ended(&mut child), 0);
+    }
+}

@@ -117,6 +117,9 @@ struct Item<'a> {
     name: Option<Text<'a>>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
+    /// `incomplete` where it was cut off.
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
 }
 
 fn responses(text: &str) -> Result<Read, String> {
@@ -126,10 +129,11 @@ fn responses(text: &str) -> Result<Read, String> {
     };
     let cut = response.incomplete_details.and_then(|details| details.reason);
     let stop = match response.status.as_deref() {
-        Some("incomplete") if cut.as_deref() == Some("max_output_tokens") => StopReason::Length,
+        Some("incomplete") if cut.as_deref().is_none_or(|cut| cut == "max_output_tokens") => StopReason::Length,
         Some("incomplete" | "failed") => StopReason::Error,
         Some("cancelled") => StopReason::Aborted,
         _ if response.error.is_some() => StopReason::Error,
+        _ if response.output.iter().any(|item| item.status.as_deref() == Some("incomplete")) => StopReason::Length,
         _ => StopReason::ToolUse,
     };
     let mut read = Read::stopped(stop);

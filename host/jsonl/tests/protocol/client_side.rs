@@ -161,6 +161,8 @@ async fn an_offer_takes_the_place_of_the_last_and_goes_with_the_client() {
     let mut client = Client::simple().await;
     let tool = |name: &str| json!([{ "name": name, "description": "", "parameters": {} }]);
     for (offer, why) in [
+        (json!({ "name": "../x" }), "1 to 64 of A-Z"),
+        (json!({ "name": "" }), "1 to 64 of A-Z"),
         (json!({ "name": "native" }), "native"),
         (json!({ "name": "mine", "tools": tool("do") }), "\"do\""),
         (

@@ -1,4 +1,5 @@
-//! What a request must pass before rmcp sees it: path, token, size. `Host` and `Origin` are rmcp's to check.
+//! What a request must pass before rmcp sees it: path, token, size, an id of its own. Which
+//! `Host` and `Origin` are accepted is rmcp's to check.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,7 +10,10 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpService;
+use serde::de::IgnoredAny;
+use tokio_util::sync::CancellationToken;
 
 use super::PATH;
 use super::sessions::Sessions;
@@ -34,8 +38,13 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// Answers one request of a connection.
-    pub(super) async fn answer(&self, connection: Arc<Conversation>, request: Request<Incoming>) -> HttpResponse {
-        match self.admit(connection, request).await {
+    pub(super) async fn answer(
+        &self,
+        connection: Arc<Conversation>,
+        let_in: &CancellationToken,
+        request: Request<Incoming>,
+    ) -> HttpResponse {
+        match self.admit(connection, let_in, request).await {
             Ok(request) => self.service.handle(request).await,
             Err(refused) => *refused,
         }
@@ -44,6 +53,7 @@ impl Endpoint {
     async fn admit(
         &self,
         connection: Arc<Conversation>,
+        let_in: &CancellationToken,
         request: Request<Incoming>,
     ) -> Result<Request<Full<Bytes>>, Box<HttpResponse>> {
         if request.uri().path() != PATH {
@@ -57,6 +67,12 @@ impl Endpoint {
                 return Err(refused);
             }
         }
+        // Which of two is meant is for nobody to guess.
+        let several = |name| request.headers().get_all(name).iter().count() > 1;
+        if several(header::HOST) || several(header::ORIGIN) || request.uri().authority().is_some() {
+            return Err(refuse(StatusCode::BAD_REQUEST, "Bad Request: say once, in Host, which server is meant"));
+        }
+        let_in.cancel();
         let is_post = request.method() == Method::POST;
         if is_post && self.server.0.draining.is_cancelled() {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable: the server is about to stop"));
@@ -82,9 +98,28 @@ impl Endpoint {
             let text = format!("Payload Too Large: a message has at most {MAX_VALUES} values");
             return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
         }
+        if let Some(session) = parts.headers.get("mcp-session-id").and_then(|session| session.to_str().ok())
+            && let Ok(Numbered { id: Some(id), method: Some(_) }) = serde_json::from_slice(&body)
+            && self.sessions.is_open(session, &id)
+        {
+            let text = "a request with this id is not answered yet; give each its own";
+            let error = ErrorData::invalid_request(text, None);
+            let body = serde_json::to_vec(&ServerJsonRpcMessage::error(error, Some(id))).unwrap_or_default();
+            let mut refused = Response::new(Full::new(Bytes::from(body)).boxed());
+            *refused.status_mut() = StatusCode::BAD_REQUEST;
+            refused.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            return Err(Box::new(refused));
+        }
         parts.extensions.insert(Connection(connection));
         Ok(Request::from_parts(parts, Full::new(body)))
     }
+}
+
+/// What of a message tells a request.
+#[derive(serde::Deserialize)]
+struct Numbered {
+    id: Option<RequestId>,
+    method: Option<IgnoredAny>,
 }
 
 /// Whether a request could open a session: it names none, and its revision has them.

@@ -25,6 +25,9 @@ use crate::server::Server;
 /// How long a connection may be without a whole request head, idle time included.
 const IDLE: Duration = Duration::from_secs(300);
 
+/// How long a connection may be without a request that is let in: who is not does not take a place for long.
+const STRANGER: Duration = Duration::from_secs(10);
+
 /// Bytes of a request head.
 const HEAD: usize = 64 << 10;
 
@@ -153,9 +156,11 @@ async fn connection(endpoint: Arc<Endpoint>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let conversation = Arc::new(endpoint.server.conversation());
     let draining = endpoint.server.0.draining.clone();
+    let known = CancellationToken::new();
+    let let_in = known.clone();
     let service = service_fn(move |request| {
-        let (endpoint, conversation) = (endpoint.clone(), conversation.clone());
-        async move { Ok::<_, Infallible>(endpoint.answer(conversation, request).await) }
+        let (endpoint, conversation, let_in) = (endpoint.clone(), conversation.clone(), let_in.clone());
+        async move { Ok::<_, Infallible>(endpoint.answer(conversation, &let_in, request).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -163,8 +168,14 @@ async fn connection(endpoint: Arc<Endpoint>, stream: TcpStream) {
         .max_header_size(HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let mut served = pin!(served);
+    let stranger = async {
+        if tokio::time::timeout(STRANGER, known.cancelled()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
+        () = stranger => return,
         () = draining.cancelled() => {
             served.as_mut().graceful_shutdown();
             served.await

@@ -17,11 +17,15 @@ pub fn build(project: &Project, component: &Path) -> Result<(), Failure> {
         Some(rustc) => PathBuf::from(rustc),
         None => need("rustc", "Rust is installed with rustup: https://rustup.rs")?,
     };
+    if rustc.components().count() > 1 && !rustc.is_file() {
+        return Err(Failure::usage(format!("the variable RUSTC names {}, which is no file", rustc.display())));
+    }
     let sysroot = output(command(&rustc, &project.dir).args(["--print", "sysroot"]))?;
     if !Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib").is_dir() {
         return Err(Failure::usage(format!(
             "the Rust toolchain has no target {TARGET}. Add it with: rustup target add {TARGET}\n\
-             (or name a compiler that has it in the variable RUSTC)"
+             Where that is not possible, name a compiler that has it in the variable RUSTC; Toolgate's own repository makes one \
+             from Debian's packages: export RUSTC=$(scripts/build-guests.sh --toolchain-only)"
         )));
     }
     let built = output(command(cargo, &project.dir).args([
