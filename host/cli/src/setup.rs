@@ -89,9 +89,10 @@ pub async fn host_and_loader(config: &Config, approver: Option<Arc<dyn Approver>
     filled(empty(config, approver), config).await
 }
 
-/// Loads all plugins into a host.
+/// Loads all plugins into a host. Those whose definitions are known do not wait for a compiler: their calls do, and
+/// others answer meanwhile.
 pub async fn filled(host: Host, config: &Config) -> Result<(Host, Loader), Failure> {
-    let loader = loader(config)?;
+    let loader = loader(config)?.in_background();
     config.load_plugins(&host, &loader).await.map_err(all)?;
     Ok((host, loader))
 }

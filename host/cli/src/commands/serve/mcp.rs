@@ -99,7 +99,7 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
             .approver(Arc::new(bridge.clone()))
             .logs(Arc::new(bridge.clone()))
             .build();
-        let loader = setup::loader(&config)?;
+        let loader = setup::loader(&config)?.in_background();
         tokio::select! {
             () = stop.cancelled() => return Ok(signals.exit_of_server()),
             loaded = config.load_plugins(&host, &loader) => loaded.map_err(setup::all)?,
