@@ -27,3 +27,4 @@ pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};
 pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source, read_component};
 pub use probe::Probe;
+pub(crate) use stamp::Stamp;

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures_util::future::join_all;
 
 use super::open::OpenError;
 use super::{Config, PluginConfig};
 use crate::Host;
-use crate::component::{EngineSettings, Loader, Source, read_component, sha256_hex};
+use crate::component::{EngineSettings, Loader, Source, Stamp, read_component, sha256_hex};
 use crate::registry::{Plugin, RegistryError, Update};
 
 /// Compares what is loaded with toolgate.toml and the component files, and loads the difference.
@@ -35,27 +34,9 @@ struct Known {
     refused: Option<Stamp>,
 }
 
-/// How a file looks without reading it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: Option<SystemTime>,
-    #[cfg(unix)]
-    inode: (u64, u64),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let meta = std::fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt as _;
-        Some(Self {
-            len: meta.len(),
-            modified: meta.modified().ok(),
-            #[cfg(unix)]
-            inode: (meta.dev(), meta.ino()),
-        })
-    }
+/// How the file looks without reading it; none where it is gone.
+fn look(path: &Path) -> Option<Stamp> {
+    std::fs::metadata(path).ok().map(|meta| Stamp::of(&meta))
 }
 
 /// What a check did.
@@ -103,7 +84,7 @@ enum Tried {
 impl Reloader {
     /// Goes on from a config whose plugins have just been loaded by this loader.
     pub fn new(config: Config, loader: Loader) -> Self {
-        let config_stamp = Stamp::of(&config.file);
+        let config_stamp = look(&config.file);
         // What stands on disk now need not be what was loaded a moment ago: the first check compares digests.
         let plugins = config.plugins.iter().map(|plugin| (plugin.name.clone(), Known::default())).collect();
         Self { config, config_stamp, config_refused: None, loader, plugins }
@@ -147,7 +128,7 @@ impl Reloader {
                 continue;
             };
             let known = self.plugins.entry(name.to_string()).or_default();
-            if Stamp::of(&plugin.file).is_some() {
+            if look(&plugin.file).is_some() {
                 continue;
             }
             if config.hook_of(plugin).is_none() {
@@ -171,7 +152,7 @@ impl Reloader {
 
     /// The file's new meaning, if it has one.
     fn read_config(&mut self, report: &mut Reloaded) -> Option<Config> {
-        let stamp = Stamp::of(&self.config.file);
+        let stamp = look(&self.config.file);
         if stamp == self.config_stamp && self.config_refused.is_none() {
             return None;
         }
@@ -199,7 +180,7 @@ impl Reloader {
     }
 
     async fn try_plugin(&self, config: &Config, plugin: &PluginConfig, host: &Host) -> Tried {
-        let Some(stamp) = Stamp::of(&plugin.file) else { return Tried::Same };
+        let Some(stamp) = look(&plugin.file) else { return Tried::Same };
         let known = self.plugins.get(&plugin.name);
         let settings_same = self.config.plugins.iter().any(|old| old == plugin)
             && self.config.hook_of(plugin) == config.hook_of(plugin)
@@ -226,7 +207,7 @@ impl Reloader {
             }
             Err(_) => return Tried::Unsettled,
         };
-        if Stamp::of(&plugin.file).as_ref() != Some(&stamp) {
+        if look(&plugin.file).as_ref() != Some(&stamp) {
             return Tried::Unsettled;
         }
         if settings_same && host.tools().digest(&plugin.name) == Some(&*digest) {
