@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate::Host;
+use toolgate::model::is_name;
 use toolgate::pipeline::{BatchInfo, DEFAULT_CONVERSATION, HookEvent};
 use toolgate::registry::Update;
 
@@ -288,8 +289,7 @@ impl Connection {
             return Err(Refusal::new(Code::InvalidParams, why));
         }
         let name = offer.name.clone();
-        let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+        if !is_name(&name) {
             let why = "name: a plugin is called by 1 to 64 of A-Z a-z 0-9 _ -";
             return Err(Refusal::new(Code::Offer, why));
         }

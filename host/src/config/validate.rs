@@ -9,7 +9,7 @@ use super::limits::RawLimits;
 use super::raw::{RawActive, RawConfig, RawHook, RawPlugin};
 use super::read::{At, Place, Source, nearest};
 use super::{Active, Config, HookConfig, PluginConfig, cause};
-use crate::model::{Json, ToolDefinition};
+use crate::model::{Json, is_name};
 use crate::sandbox::{DirAccess, DirGrant, Grants, Limits};
 
 /// Looks at the file system and the operator's environment, and reports to the source.
@@ -120,7 +120,7 @@ impl Validator<'_, '_> {
 
     /// Plugins' and tools' names have the same form.
     fn name(&self, name: &At<String>, what: &str) {
-        if ToolDefinition::new(name.value.clone(), "", Json::null()).check().is_err() {
+        if !is_name(&name.value) {
             self.wrong(&name.place, format!("{:?} can't be {what}", name.value), "1 to 64 of A-Z, a-z, 0-9, _ and -");
         }
     }

@@ -106,6 +106,12 @@ pub enum DefinitionError {
     },
 }
 
+/// Whether a tool or a plugin may be called so: 1 to 64 of `A-Z a-z 0-9 _ -`, what every model provider takes.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}
+
 impl ToolDefinition {
     /// A parallel tool without keys, hints or output schema.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Json) -> Self {
@@ -125,8 +131,7 @@ impl ToolDefinition {
 
     /// Checks the name and the pointers; schemas are checked where they are compiled.
     pub fn check(&self) -> Result<(), DefinitionError> {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(allowed) {
+        if !is_name(&self.name) {
             let mut name: String = self.name.chars().take(80).collect();
             if name.len() < self.name.len() {
                 name.push('…');

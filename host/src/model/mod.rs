@@ -11,7 +11,7 @@ mod rewrite;
 
 pub use call::{AssistantMessage, MessageError, StopReason, ToolCall};
 pub use content::{Content, ContentMeta, ResourceBody};
-pub use definition::{Access, DefinitionError, ExclusiveKey, ExecutionMode, Hints, ToolDefinition};
+pub use definition::{Access, DefinitionError, ExclusiveKey, ExecutionMode, Hints, ToolDefinition, is_name};
 pub use error::{Denial, ErrorInfo, ErrorKind, Stage};
 pub(crate) use event::unix_ms;
 pub use event::{Event, Metrics, ToolResultMessage};
