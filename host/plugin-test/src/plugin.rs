@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use toolgate::Host;
 use toolgate::component::{Engine, Loader, inspect, read_component};
-use toolgate::config::{Config, PluginConfig};
+use toolgate::config::{Config, PluginConfig, plugin_name};
 use toolgate::model::{AssistantMessage, Content, ErrorKind, Event, Json, ToolCall, ToolResultMessage};
 use toolgate::pipeline::{Approval, ApprovalRequest, Approver, Batch, EventSink, LogLevel, LogSink, SinkError};
 use toolgate::registry::{ActiveTools, Plugin};
@@ -78,12 +78,7 @@ impl Builder {
         let path = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
         let content = read_component(&path).map_err(|error| TestError::Read { path: self.file.clone(), error })?;
         let info = inspect(&content).map_err(|error| TestError::Inspect { path: self.file.clone(), error })?;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-        let mut name: String = stem.chars().map(allowed).take(64).collect();
-        if name.is_empty() {
-            name.push_str("plugin");
-        }
+        let name = plugin_name(&path);
         let text = config_text(&name, &path.to_string_lossy(), &self.table, info.hooks)?;
         let base = self.base.unwrap_or_default();
         let config = Config::of_text(&base.join("settings"), &text)?;

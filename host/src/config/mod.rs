@@ -183,11 +183,8 @@ impl Config {
     /// One component alone, with the default limits and without grants, settings and hooks. The plugin is called as the
     /// file is, as far as a plugin's name may hold that.
     pub fn of_component(file: &Path) -> Self {
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-        let name: String = stem.chars().map(allowed).take(64).collect();
         let plugin = PluginConfig {
-            name: if name.is_empty() { "component".into() } else { name },
+            name: plugin_name(file),
             file: file.to_owned(),
             sha256: None,
             trusted: false,
@@ -220,6 +217,14 @@ impl Config {
             _ => Err(ConfigError { file: file.to_owned(), problems }),
         }
     }
+}
+
+/// What a component that nobody has named is called: as its file is, as far as a plugin's name may hold that.
+pub fn plugin_name(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = stem.chars().map(allowed).take(64).collect();
+    if name.is_empty() { "component".into() } else { name }
 }
 
 /// The system's word without its number.
