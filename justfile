@@ -15,9 +15,11 @@ test *ARGS:
 guests *PACKAGES:
     scripts/build-guests.sh {{PACKAGES}}
 
-# the components in Go and Python, likewise
-components *ARGS:
-    scripts/build-components.sh {{ARGS}}
+# the components in Go, Python and JavaScript, likewise
+components:
+    scripts/build-components.sh
+    scripts/js-components.sh
+
 # the clients for Node.js and the pi adapter, into target/node
 node:
     scripts/build-node.sh
