@@ -118,7 +118,11 @@ impl<'a> Interface<'a> {
     }
 }
 
-fn find<P, R>(store: &mut Store<CallState>, instance: &Instance, index: &ComponentExportIndex) -> Result<TypedFunc<P, R>>
+fn find<P, R>(
+    store: &mut Store<CallState>,
+    instance: &Instance,
+    index: &ComponentExportIndex,
+) -> Result<TypedFunc<P, R>>
 where
     P: ComponentNamedList + Lower,
     R: ComponentNamedList + Lift,

@@ -156,7 +156,9 @@ pub(super) fn weight_of<F: Json>(value: &F::Node<'_>) -> u64 {
     } else if let Some(items) = value.as_array() {
         items.elements().map(|item| weight_of::<F>(&item)).fold(1, u64::saturating_add)
     } else if let Some(object) = value.as_object() {
-        let member = |(name, member): (_, F::Node<'_>)| weight_of::<F>(&member).saturating_add(text_weight(AsRef::as_ref(&name)));
+        let member = |(name, member): (_, F::Node<'_>)| {
+            weight_of::<F>(&member).saturating_add(text_weight(AsRef::as_ref(&name)))
+        };
         object.members().map(member).fold(1, u64::saturating_add)
     } else {
         1
