@@ -16,7 +16,7 @@ use super::keys::{Keys, Ticket};
 use super::outcome::Outcome;
 use super::prepare::{Preparation, prepare};
 use super::sinks::Sinks;
-use super::{Approver, BatchInfo, Earlier, EventSink, LogSink, Watcher};
+use super::{Approver, BatchInfo, Earlier, EventSink, HookEvent, LogSink, Watcher};
 use crate::model::{
     AssistantMessage, ErrorInfo, ErrorKind, ExecutionMode, Json, Stage, StopReason, ToolCall, ToolResultMessage,
 };
@@ -218,7 +218,7 @@ impl Run {
             Lookup::Found(tool) => tool.definition().execution_mode == Some(ExecutionMode::Sequential),
             Lookup::Inactive(_) | Lookup::Unknown => false,
         };
-        mode == ExecutionMode::Sequential || calls.iter().any(sequential)
+        mode == ExecutionMode::Sequential || (self.registry.has_sequential() && calls.iter().any(sequential))
     }
 }
 
@@ -389,7 +389,10 @@ async fn perform(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json
             Executed::NotStarted(outcome) => outcome,
             Executed::Ended(mut outcome) => {
                 let finalize = call.span_of(Stage::Finalize);
-                after_hooks(run, call, arguments, &mut outcome).instrument(finalize).await;
+                let mut hooks = call.hooks(run, HookEvent::AfterToolCall).peekable();
+                if hooks.peek().is_some() {
+                    Box::pin(after_hooks(run, call, hooks, arguments, &mut outcome).instrument(finalize)).await;
+                }
                 outcome
             }
         }

@@ -32,7 +32,7 @@ impl Call {
     pub(crate) async fn start(run: &Run, position: usize, call: &ToolCall) -> Self {
         let begun = Self::new(run, position, call);
         run.sinks
-            .emit(&Event::ToolExecutionStart {
+            .emit(|| Event::ToolExecutionStart {
                 position: begun.cx.position,
                 tool_call_id: call.id.clone(),
                 tool_name: call.name.clone(),

@@ -49,16 +49,33 @@ pub(crate) async fn execute(
         Ok(slot) => slot,
         Err(outcome) => return Executed::NotStarted(outcome),
     };
+    let running = with_grace(&run.cancel, run.settings.grace, || tool.tool().execute(&call.cx, arguments, slot));
+    let ended = if run.sinks.is_silent() {
+        // Nobody to tell: a sink that is cut does not come back.
+        let ended = running.await;
+        drop(ticket);
+        ended
+    } else {
+        match Box::pin(watched(run, call, running, ticket)).await {
+            Ok(ended) => ended,
+            Err(outcome) => return Executed::NotStarted(outcome),
+        }
+    };
+    Executed::Ended(match ended {
+        Ok(Ok(result)) => checked(tool, result),
+        Ok(Err(error)) => Outcome::of_tool_error(honest(run, error), STAGE, tool),
+        Err(stopped) => Outcome::of_stopped_tool(stopped, STAGE, tool),
+    })
+}
+
+/// Runs the tool and tells what it does.
+async fn watched<T>(run: &Run, call: &Call, running: impl Future<Output = T>, ticket: Ticket) -> Result<T, Outcome> {
     run.sinks.step(call.cx.position, Step::Executing).await;
-    if let Err(outcome) = run.not_cancelled(STAGE) {
-        return Executed::NotStarted(outcome);
-    }
+    run.not_cancelled(STAGE)?;
     let (open, mut deliveries) = updates::channel(run.sinks.clone());
     call.cx.open_updates(open);
     let ended = {
-        let mut running = std::pin::pin!(with_grace(&run.cancel, run.settings.grace, || {
-            tool.tool().execute(&call.cx, arguments, slot)
-        }));
+        let mut running = std::pin::pin!(running);
         tokio::select! {
             biased;
             ended = &mut running => ended,
@@ -70,25 +87,24 @@ pub(crate) async fn execute(
     drop(ticket);
     deliveries.finish().await;
     run.sinks.step(call.cx.position, Step::Executed).await;
-    Executed::Ended(match ended {
-        Ok(Ok(result)) => checked(tool, result),
-        Ok(Err(error)) => Outcome::of_tool_error(honest(run, error), STAGE, tool),
-        Err(stopped) => Outcome::of_stopped_tool(stopped, STAGE, tool),
-    })
+    Ok(ended)
 }
 
 /// Waits until the call may start: first for its keys, then for a slot, so that nobody holds a slot while waiting for a
 /// key.
 async fn start(run: &Run, call: &Call, tool: &RegisteredTool, ticket: &mut Ticket) -> Result<Slot, Outcome> {
+    run.not_cancelled(STAGE)?;
     let timeout = run.settings.key_timeout;
     let ready = async {
-        tokio::time::timeout(timeout, ticket.granted()).await.map_err(|_| ())?;
+        if !ticket.is_granted() {
+            Box::pin(tokio::time::timeout(timeout, ticket.granted())).await.map_err(|_| ())?;
+        }
         Ok(guarded(|| tool.tool().acquire(&call.cx)).await)
     };
     let acquired = tokio::select! {
         biased;
-        () = run.cancel.cancelled() => return Err(Outcome::aborted(STAGE)),
         acquired = ready => acquired,
+        () = run.cancel.cancelled() => return Err(Outcome::aborted(STAGE)),
     };
     run.not_cancelled(STAGE)?;
     match acquired {

@@ -32,10 +32,17 @@ pub(crate) struct Finished {
     settled_earlier: Option<u64>,
 }
 
-/// Lets the after hooks change the outcome, one after another. One that fails replaces it, and those behind it see that.
-pub(crate) async fn after_hooks(run: &Run, call: &Call, arguments: &Json, outcome: &mut Outcome) {
+/// Lets these after hooks change the outcome, one after another. One that fails replaces it, and those behind it see
+/// that.
+pub(crate) async fn after_hooks<'a>(
+    run: &'a Run,
+    call: &'a Call,
+    hooks: impl Iterator<Item = &'a RegisteredHook>,
+    arguments: &Json,
+    outcome: &mut Outcome,
+) {
     const EVENT: HookEvent = HookEvent::AfterToolCall;
-    for hook in call.hooks(run, EVENT) {
+    for hook in hooks {
         let began = Instant::now();
         let answer = with_grace(&run.cancel, run.settings.grace, || {
             hook.hook().after_tool_call(&call.cx, arguments, &outcome.result, outcome.is_error, outcome.error.as_ref())
@@ -83,7 +90,7 @@ fn error_after(outcome: &mut Outcome, hook: &RegisteredHook) -> Option<ErrorInfo
 async fn skipped(run: &Run, call: &Call, hook: &RegisteredHook, failure: &Outcome) {
     let message = failure.result.content.iter().find_map(|block| block.as_text()).unwrap_or_default().to_owned();
     run.sinks
-        .emit(&Event::HookSkipped {
+        .emit(|| Event::HookSkipped {
             tool_call_id: call.cx.call.id.clone(),
             tool_name: call.cx.call.name.clone(),
             hook: hook.name().clone(),
@@ -130,7 +137,7 @@ pub(crate) async fn replay(run: &Run, call: &Call) -> Option<Finished> {
 
 async fn announce(run: &Run, call: &Call, finished: &Finished) {
     run.sinks
-        .emit(&Event::ToolExecutionEnd {
+        .emit(|| Event::ToolExecutionEnd {
             position: call.cx.position,
             tool_call_id: call.cx.call.id.clone(),
             tool_name: call.cx.call.name.clone(),
@@ -144,8 +151,23 @@ async fn announce(run: &Run, call: &Call, finished: &Finished) {
         .await;
 }
 
-/// Notifies the `settled` hooks. What they answer changes nothing; a failure is logged.
+/// Notifies the `settled` hooks.
 pub(crate) async fn settled(run: &Run, call: &Call, arguments: Json, finished: &Finished) {
+    let mut hooks = call.hooks(run, HookEvent::Settled).peekable();
+    if hooks.peek().is_some() {
+        // Boxed: large, and most calls have none.
+        Box::pin(notify(run, call, hooks, arguments, finished)).await;
+    }
+}
+
+/// What they answer changes nothing; a failure is logged.
+async fn notify<'a>(
+    run: &'a Run,
+    call: &'a Call,
+    hooks: impl Iterator<Item = &'a RegisteredHook>,
+    arguments: Json,
+    finished: &Finished,
+) {
     const EVENT: HookEvent = HookEvent::Settled;
     let notice = Settled {
         arguments,
@@ -154,7 +176,7 @@ pub(crate) async fn settled(run: &Run, call: &Call, arguments: Json, finished: &
         error: finished.error.clone(),
         duration: finished.duration,
     };
-    for hook in call.hooks(run, EVENT) {
+    for hook in hooks {
         let answered = with_grace(&run.cancel, run.settings.grace, || hook.hook().settled(&call.cx, &notice))
             .instrument(hook_span(hook, EVENT))
             .await;
@@ -189,7 +211,7 @@ pub(crate) async fn message(run: &Run, call: &ToolCall, finished: Finished) -> A
         error: finished.error,
         timestamp: finished.settled_earlier.unwrap_or_else(unix_ms),
     });
-    run.sinks.emit(&Event::MessageStart { message: message.clone() }).await;
-    run.sinks.emit(&Event::MessageEnd { message: message.clone() }).await;
+    run.sinks.emit(|| Event::MessageStart { message: message.clone() }).await;
+    run.sinks.emit(|| Event::MessageEnd { message: message.clone() }).await;
     message
 }

@@ -52,15 +52,15 @@ pub(crate) struct Ticket {
 impl Keys {
     /// Joins the queues of all these keys at once.
     pub(crate) fn join(self: &Arc<Self>, wanted: Vec<Key>) -> Ticket {
+        if wanted.is_empty() {
+            return Ticket { keys: self.clone(), number: 0, names: Vec::new(), granted: None };
+        }
         let mut accesses: HashMap<Name, Access> = HashMap::with_capacity(wanted.len());
         for Key { space, value, access } in wanted {
             let merged = accesses.entry((space, value)).or_insert(access);
             if access == Access::Write {
                 *merged = Access::Write;
             }
-        }
-        if accesses.is_empty() {
-            return Ticket { keys: self.clone(), number: 0, names: Vec::new(), granted: None };
         }
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.next;
@@ -123,6 +123,11 @@ impl State {
 }
 
 impl Ticket {
+    /// Whether there is nothing to wait for.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.granted.is_none()
+    }
+
     /// Waits for all keys. Cancel safe: the place in the queues stays until the ticket is dropped.
     pub(crate) async fn granted(&mut self) {
         if let Some(granted) = &mut self.granted {

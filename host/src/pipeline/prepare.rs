@@ -52,18 +52,22 @@ async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<Regis
     readable(tool, &call.cx.call, arguments)?;
     unambiguous(tool, arguments)?;
     if tool.definition().prepares_arguments {
-        *arguments = shim(run, call, tool, arguments).await?;
+        *arguments = Box::pin(shim(run, call, tool, arguments)).await?;
     }
     if let Err(invalid) = validate(run, call, tool, arguments).await {
         let text = invalid.message(tool.name(), arguments);
         return Err(Outcome::failed(text, concerning(tool, ErrorKind::InvalidArguments)));
     }
-    let verdict = before_hooks(run, call, tool, arguments).await?;
+    let mut hooks = call.hooks(run, HookEvent::BeforeToolCall).peekable();
+    let verdict = match hooks.peek() {
+        // Boxed, as all is that most calls do without: every call would carry room for it, and move it.
+        Some(_) => Box::pin(before_hooks(run, call, hooks, tool, arguments)).await?,
+        None => Ok(Vec::new()),
+    };
     // A cancellation wins over a block, a hook's error over a cancellation.
     run.not_cancelled(STAGE)?;
     let questions = verdict?;
     if !questions.is_empty() {
-        // Boxed: seldom needed, and large.
         Box::pin(ask(run, call, arguments, questions)).await?;
     }
     Ok(tool.clone())
@@ -145,7 +149,7 @@ async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut
     if let Some(coerced) = checked.coerced {
         *arguments = coerced;
         run.sinks
-            .emit(&Event::ArgumentsCoerced {
+            .emit(|| Event::ArgumentsCoerced {
                 tool_call_id: call.cx.call.id.clone(),
                 tool_name: call.cx.call.name.clone(),
                 paths: checked.paths,
@@ -158,15 +162,16 @@ async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut
 /// Calls the before hooks one after another, also those behind one in which the batch was cancelled: what they answer
 /// decides between an error and a cancellation, and a policy that counts sees every valid call. The outer error is a failure; the inner one a block, which a cancellation
 /// still wins over; the good end is what is to be asked.
-async fn before_hooks(
-    run: &Run,
-    call: &Call,
+async fn before_hooks<'a>(
+    run: &'a Run,
+    call: &'a Call,
+    hooks: impl Iterator<Item = &'a RegisteredHook>,
     tool: &RegisteredTool,
     arguments: &mut Json,
 ) -> Result<Result<Vec<Question>, Outcome>, Outcome> {
     const EVENT: HookEvent = HookEvent::BeforeToolCall;
     let mut questions = Vec::new();
-    for hook in call.hooks(run, EVENT) {
+    for hook in hooks {
         let began = Instant::now();
         let decided = with_grace(&run.cancel, run.settings.grace, || hook.hook().before_tool_call(&call.cx, arguments))
             .instrument(hook_span(hook, EVENT))

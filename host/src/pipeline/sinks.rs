@@ -64,16 +64,16 @@ impl Sinks {
         self.watched.iter().all(|watched| watched.is_cut.load(Ordering::Relaxed))
     }
 
-    /// Delivers an event to every live sink and waits for all of them. On the first poll each sink has been given an
-    /// update. A sink that is cut on the way is made known to the others before this returns.
-    pub(crate) async fn emit(&self, event: &Event) {
+    /// Delivers an event, which is made only where somebody listens, to every live sink and waits for all of them. A sink
+    /// that is cut on the way is made known to the others before this returns.
+    pub(crate) async fn emit(&self, event: impl FnOnce() -> Event) {
         if !self.is_silent() {
             // Boxed: it is large, and every stage would carry room for it, and move it, where nobody listens too.
-            Box::pin(self.emit_in_place(event)).await;
+            Box::pin(async { self.emit_in_place(&event()).await }).await;
         }
     }
 
-    /// The same for a caller that is on the heap already.
+    /// The same for a caller that is on the heap already. On the first poll each sink has been given an update.
     pub(crate) async fn emit_in_place(&self, event: &Event) {
         self.tell(Word::Event(event)).await;
     }

@@ -18,6 +18,8 @@ pub use plugin::{HookSettings, Plugin, RegisteredHook, RegisteredTool};
 
 use plugin::Loaded;
 
+use crate::model::ExecutionMode;
+
 /// What is loaded at one moment.
 #[derive(Default)]
 pub struct Snapshot {
@@ -26,6 +28,7 @@ pub struct Snapshot {
     hooks: Vec<Arc<RegisteredHook>>,
     /// As the operator wants it; names that are not loaded stand in it too.
     hook_order: Vec<String>,
+    has_sequential: bool,
 }
 
 impl Snapshot {
@@ -42,6 +45,11 @@ impl Snapshot {
     /// All hooks, in the order they are called.
     pub fn hooks(&self) -> &[Arc<RegisteredHook>] {
         &self.hooks
+    }
+
+    /// Whether any tool makes its batch sequential.
+    pub(crate) fn has_sequential(&self) -> bool {
+        self.has_sequential
     }
 
     /// Names of all plugins, in the order they were loaded.
@@ -65,7 +73,9 @@ impl Snapshot {
         let mut hooks: Vec<_> = plugins.iter().filter_map(|plugin| plugin.hook.clone()).collect();
         // Stable: those that are not named follow in the order they were loaded.
         hooks.sort_by_key(rank);
-        Self { plugins, by_name, hooks, hook_order }
+        let has_sequential =
+            by_name.values().any(|tool| tool.definition().execution_mode == Some(ExecutionMode::Sequential));
+        Self { plugins, by_name, hooks, hook_order, has_sequential }
     }
 }
 
