@@ -47,7 +47,8 @@ pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
 
 async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<RegisteredTool>, Outcome> {
     run.not_cancelled(STAGE)?;
-    let tool = found(call)?;
+    guardable(run, call)?;
+    let tool = found(run, call)?;
     not_too_large(tool, arguments)?;
     readable(tool, &call.cx.call, arguments)?;
     unambiguous(tool, arguments)?;
@@ -73,13 +74,29 @@ fn concerning(tool: &RegisteredTool, kind: ErrorKind) -> ErrorInfo {
     ErrorInfo::new(kind, STAGE).with_plugin(Some(tool.plugin().clone()))
 }
 
-fn found(call: &Call) -> Result<&Arc<RegisteredTool>, Outcome> {
+/// Nothing runs without the hooks that guard it.
+fn guardable(run: &Run, call: &Call) -> Result<(), Outcome> {
+    match run.loading.refusal() {
+        None => Ok(()),
+        Some(reason) => Err(unavailable(call, &reason)),
+    }
+}
+
+fn unavailable(call: &Call, reason: &str) -> Outcome {
+    let text = format!("Tool {} was not started: {reason}", call.cx.call.name);
+    Outcome::failed(text, ErrorInfo::new(ErrorKind::Unavailable, STAGE))
+}
+
+fn found<'a>(run: &Run, call: &'a Call) -> Result<&'a Arc<RegisteredTool>, Outcome> {
     let hint = match &call.lookup {
         Lookup::Found(tool) => return Ok(tool),
         Lookup::Inactive(tool) => Some(format!(
             "plugin {:?} offers this tool, but it is not active at this point: a result's addedToolNames activates it, or initially-active = true",
             tool.plugin()
         )),
+        Lookup::Unknown if !run.loading.is_over() => {
+            return Err(unavailable(call, "it is not there, and plugins are still being loaded. Try again later."));
+        }
         Lookup::Unknown => None,
     };
     let mut info = ErrorInfo::new(ErrorKind::NotFound, STAGE);
