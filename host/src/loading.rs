@@ -32,11 +32,15 @@ impl Loading {
         matches!(self, Self::Failed(_) | Self::Done)
     }
 
-    /// Why no call may run, if none may.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    /// Why no call may run, if none may, for the model; and more for the operator.
+    pub(crate) fn refusal(&self) -> Option<(&'static str, Option<String>)> {
         match self {
-            Self::Hooks => Some("hooks that every call has to pass are still being loaded. Try again later.".into()),
-            Self::Failed(reason) => Some(format!("loading failed, and no call runs. {reason}")),
+            Self::Hooks => {
+                Some(("hooks that every call has to pass are still being loaded. Try again later.", None))
+            }
+            Self::Failed(reason) => {
+                Some(("hooks that every call has to pass could not be loaded.", Some(reason.to_string())))
+            }
             Self::Tools | Self::Done => None,
         }
     }

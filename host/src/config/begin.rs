@@ -2,10 +2,11 @@
 //! beside the work.
 
 use futures_util::future::join_all;
+use tokio::task::JoinSet;
 
 use super::open::OpenError;
 use super::{Config, PluginConfig};
-use crate::component::{Loader, Looked, Unread};
+use crate::component::{LoadError, LoadErrorReason, Loader, Looked, Unread};
 use crate::{Host, Loading};
 
 /// Plugins that are still to be loaded. Dropped before it is done, it leaves the host without them, and without calls
@@ -116,7 +117,18 @@ impl Rest<'_> {
     }
 
     async fn load_one(&self, (plugin, unread): New<'_>) -> Result<(), OpenError> {
-        let loaded = self.loader.read(*unread).await?;
+        let loader = self.loader.clone();
+        // A task of its own, ended with this one: a guest that does not come to an end takes turns with others, not with
+        // whoever serves beside this.
+        let mut task = JoinSet::new();
+        task.spawn(async move { loader.read(*unread).await });
+        let loaded = match task.join_next().await {
+            Some(Ok(loaded)) => loaded?,
+            Some(Err(_)) | None => {
+                let reason = LoadErrorReason::Describe("loading it broke off".into());
+                return Err(LoadError { plugin: plugin.name.as_str().into(), reason }.into());
+            }
+        };
         self.host.load(plugin.settle(loaded, self.config.hook_of(plugin))?)?;
         tracing::info!(target: "toolgate::load", "{} is ready", plugin.name);
         Ok(())

@@ -78,13 +78,14 @@ fn concerning(tool: &RegisteredTool, kind: ErrorKind) -> ErrorInfo {
 fn guardable(run: &Run, call: &Call) -> Result<(), Outcome> {
     match run.loading.refusal() {
         None => Ok(()),
-        Some(reason) => Err(unavailable(call, &reason)),
+        Some((reason, hint)) => Err(unavailable(call, reason, hint)),
     }
 }
 
-fn unavailable(call: &Call, reason: &str) -> Outcome {
-    let text = format!("Tool {} was not started: {reason}", call.cx.call.name);
-    Outcome::failed(text, ErrorInfo::new(ErrorKind::Unavailable, STAGE))
+fn unavailable(call: &Call, reason: &str, hint: Option<String>) -> Outcome {
+    let mut info = ErrorInfo::new(ErrorKind::Unavailable, STAGE);
+    info.hint = hint;
+    Outcome::failed(format!("Tool {} was not started: {reason}", call.cx.call.name), info)
 }
 
 fn found<'a>(run: &Run, call: &'a Call) -> Result<&'a Arc<RegisteredTool>, Outcome> {
@@ -95,7 +96,9 @@ fn found<'a>(run: &Run, call: &'a Call) -> Result<&'a Arc<RegisteredTool>, Outco
             tool.plugin()
         )),
         Lookup::Unknown if !run.loading.is_over() => {
-            return Err(unavailable(call, "it is not there, and plugins are still being loaded. Try again later."));
+            let reason = "it is not there, and plugins are still being loaded. Try again later.";
+            let hint = "raise compile-wait-ms, or run `toolgate compile` beforehand";
+            return Err(unavailable(call, reason, Some(hint.into())));
         }
         Lookup::Unknown => None,
     };
