@@ -11,6 +11,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData as McpError, RoleServer, ServerHandler};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate::Loading;
 use toolgate::model::Json;
 use toolgate::telemetry::TraceParent;
 
@@ -153,11 +154,11 @@ impl ServerHandler for Handler {
             () = cx.ct.cancelled() => None,
             () = self.server.0.closing.cancelled() => None,
         };
-        let Some(tool) = tool.filter(|tool| conversation.is_active(tool)) else {
-            if !host.loading().is_over() {
-                return unavailable("it is not there, and plugins are still being loaded");
-            }
-            return Err(unknown_tool(&request.name));
+        let tool = match (tool, host.loading()) {
+            (Some(tool), _) if conversation.is_active(&tool) => tool,
+            (Some(_), _) | (None, Loading::Done) => return Err(unknown_tool(&request.name)),
+            (None, Loading::Failed(_)) => return unavailable("plugins that guard it could not be loaded"),
+            (None, _) => return unavailable("it is not there, and plugins are still being loaded"),
         };
         let arguments = request.arguments.unwrap_or_default();
         let arguments = match serde_json::to_string(&arguments).map(Json::parse) {
