@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate::model::Json;
 use toolgate::schema::{Invalid, Schema};
 
 /// One row.
@@ -39,15 +40,16 @@ pub fn difference(row: &Row) -> Option<String> {
         Ok(schema) => schema,
         Err(error) => return Some(format!("the schema does not compile: {error}")),
     };
-    match (schema.check(&row.arguments), row.expect.ok) {
+    let arguments = Json::from_value(row.arguments.clone());
+    match (schema.check(&arguments), row.expect.ok) {
         (Ok(checked), true) => {
             let expected = row.expect.value.as_ref()?;
-            let value = checked.coerced.as_ref().unwrap_or(&row.arguments);
+            let value = checked.coerced.as_ref().unwrap_or(&arguments).value();
             (!same(value, expected)).then(|| format!("expected {expected}, got {value}"))
         }
-        (Err(invalid), false) => frame(&invalid, &row.arguments),
+        (Err(invalid), false) => frame(&invalid, &arguments),
         (Ok(checked), false) => {
-            let value = checked.coerced.as_ref().unwrap_or(&row.arguments);
+            let value = checked.coerced.as_ref().unwrap_or(&arguments);
             Some(format!("expected a refusal, got {value}"))
         }
         (Err(invalid), true) => {
@@ -58,9 +60,9 @@ pub fn difference(row: &Row) -> Option<String> {
 }
 
 /// What a refusal's text must have whatever its words: the first line, a path at least, the arguments as received.
-fn frame(invalid: &Invalid, arguments: &Value) -> Option<String> {
+fn frame(invalid: &Invalid, arguments: &Json) -> Option<String> {
     let text = invalid.message("echo", arguments);
-    let received = serde_json::to_string_pretty(arguments).unwrap_or_default();
+    let received = serde_json::to_string_pretty(arguments.value()).unwrap_or_default();
     let problems = text
         .strip_prefix("Validation failed for tool \"echo\":\n")
         .and_then(|rest| rest.strip_suffix(&format!("\n\nReceived arguments:\n{received}")));

@@ -88,7 +88,7 @@ fn openai_strict_closes_objects_and_makes_the_optional_nullable() {
     // Toolgate reads null as absent, so that what such a model sends is accepted by the tool's own schema.
     let schema = toolgate::schema::Schema::compile(&ordinary()).unwrap();
     let sent = json!({ "path": "a", "limit": null, "mode": null, "tags": null });
-    assert!(schema.check(&sent).is_ok());
+    assert!(schema.check(&sent.into()).is_ok());
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) fn result(tool: &RegisteredTool, message: &ToolResultMessage) -> Call
     // The pipeline has checked what the tool gave; an after hook may have changed it since.
     if !is_error
         && let Some(schema) = tool.output()
-        && !structured.as_ref().is_some_and(|value| schema.is_valid(value))
+        && !message.result.structured_content.as_ref().is_some_and(|json| schema.is_valid(json))
     {
         let what = match structured {
             Some(_) => "does not match the output schema it declares",

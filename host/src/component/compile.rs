@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::SetOnce;
 use wasmtime::component::{Component, InstancePre};
 
-use super::bindings::v0_1::{hooks, tools};
 use super::cache::CompileCache;
 use super::engine::Engine;
+use super::exports::{HookExports, ToolExports};
 use super::inspect::{ComponentInfo, check_code};
 use super::instance::CallState;
 use super::known;
@@ -50,8 +50,8 @@ pub type Watcher = Arc<dyn Fn(&Progress) + Send + Sync>;
 /// A component that can be instantiated.
 pub struct Code {
     pub pre: InstancePre<CallState>,
-    pub tools: Option<tools::GuestIndices>,
-    pub hooks: Option<hooks::GuestIndices>,
+    pub tools: Option<ToolExports>,
+    pub hooks: Option<HookExports>,
 }
 
 /// Code that is there, or will be.
@@ -145,8 +145,8 @@ fn link(
 ) -> Result<Arc<Code>, LoadErrorReason> {
     let link = |error: wasmtime::Error| LoadErrorReason::Link(format!("{error:#}"));
     let pre = engine.0.linker.instantiate_pre(component).map_err(link)?;
-    let tools = info.tools.then(|| tools::GuestIndices::new(&pre)).transpose().map_err(shape(TOOLS))?;
-    let hooks = info.hooks.then(|| hooks::GuestIndices::new(&pre)).transpose().map_err(shape(HOOKS))?;
+    let tools = info.tools.then(|| ToolExports::new(&pre)).transpose().map_err(shape(TOOLS))?;
+    let hooks = info.hooks.then(|| HookExports::new(&pre)).transpose().map_err(shape(HOOKS))?;
     let code = Arc::new(Code { pre, tools, hooks });
     let mut loaded = engine.0.codes.lock().unwrap_or_else(PoisonError::into_inner);
     loaded.retain(|_, code| code.strong_count() > 0);

@@ -4,6 +4,7 @@ mod bindings;
 mod cache;
 mod compile;
 mod engine;
+mod exports;
 mod failure;
 mod hostcalls;
 pub mod http;

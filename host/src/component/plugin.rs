@@ -9,9 +9,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::bindings::v0_1::{self as bindings, hooks, tools};
+use super::bindings::v0_1::{self as bindings, tools};
 use super::compile::{Code, Pending};
 use super::engine::Engine;
+use super::exports::{HookExports, ToolExports};
 use super::failure::{Failure, Refused, bounded};
 use super::instance::Entry;
 use super::keys;
@@ -63,11 +64,11 @@ impl Loaded {
         let deadline = Instant::now() + self.info.limits.load;
         let mut described = Described::default();
         let code = self.code.get().map_err(Failure::of_tool_error)?;
-        if let Some(indices) = &code.tools {
+        if let Some(exports) = &code.tools {
             let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
             let outcome = timeout_at(deadline, async {
                 let (store, instance) = entry.instantiate(&code.pre).await?;
-                let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
+                let guest = exports.all.load(&mut *store, &instance).map_err(Misshapen)?;
                 let definitions = guest.call_definitions(&mut *store).await?;
                 // Before anything of them is parsed, which takes many times their size.
                 let bytes: usize = definitions.iter().map(bindings::definition_size).sum();
@@ -80,11 +81,11 @@ impl Loaded {
             .await;
             described.tools = entry.finish(well_shaped(outcome, TOOLS)?)?;
         }
-        if let Some(indices) = &code.hooks {
+        if let Some(exports) = &code.hooks {
             let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
             let outcome = timeout_at(deadline, async {
                 let (store, instance) = entry.instantiate(&code.pre).await?;
-                let guest = indices.load(&mut *store, &instance).map_err(Misshapen)?;
+                let guest = exports.all.load(&mut *store, &instance).map_err(Misshapen)?;
                 let subscriptions = guest.call_subscriptions(&mut *store).await?;
                 let bytes: usize = subscriptions.iter().flat_map(|s| s.tools.iter().flatten()).map(String::len).sum();
                 if bytes > MAX_DESCRIPTION_BYTES {
@@ -138,7 +139,7 @@ pub struct ComponentTool {
 }
 
 impl ComponentTool {
-    fn indices<'a>(&self, code: &'a Code) -> Result<&'a tools::GuestIndices, ToolError> {
+    fn exports<'a>(&self, code: &'a Code) -> Result<&'a ToolExports, ToolError> {
         code.tools.as_ref().ok_or_else(|| ToolError::failed("the component exports no tools"))
     }
 
@@ -155,14 +156,13 @@ impl Tool for ComponentTool {
 
     async fn prepare_arguments(&self, cx: &CallContext, arguments: &Json) -> Result<Json, ToolError> {
         let code = self.loaded.compiled_unless(&cx.cancel).await?;
-        let indices = self.indices(code)?;
+        let exports = self.exports(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await?;
         let mut entry =
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&code.pre).await?;
-            let guest = indices.load(&mut *store, &instance)?;
-            guest.call_prepare_arguments(&mut *store, &self.definition.name, &arguments.text().to_owned()).await
+            let entered = entry.instantiate(&code.pre).await?;
+            exports.prepare_arguments(entered, &self.definition.name, arguments.text()).await
         })
         .await;
         let prepared =
@@ -192,7 +192,7 @@ impl Tool for ComponentTool {
 
     async fn execute(&self, cx: &CallContext, arguments: &Json, mut slot: Slot) -> Result<ToolResult, ToolError> {
         let code = self.loaded.code.get()?;
-        let indices = self.indices(code)?;
+        let exports = self.exports(code)?;
         // Held past the entry: the store is dropped before its permit is released.
         let _permit = match slot.take::<OwnedSemaphorePermit>() {
             Some(permit) => permit,
@@ -202,10 +202,9 @@ impl Tool for ComponentTool {
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         entry.open_updates();
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&code.pre).await?;
-            let guest = indices.load(&mut *store, &instance)?;
+            let entered = entry.instantiate(&code.pre).await?;
             let call = bindings::call_out(&cx.call, arguments);
-            match guest.call_execute(&mut *store, &call).await? {
+            match exports.execute(entered, &call).await? {
                 Ok(result) => Ok(Ok(bindings::result_in(result)?)),
                 Err(tools::Failure::Failed(message)) => Ok(Err(ToolError::failed(bounded(message)))),
                 Err(tools::Failure::Cancelled) => Ok(Err(ToolError::cancelled())),
@@ -247,7 +246,7 @@ impl ComponentHook {
         Self { loaded, wants }
     }
 
-    fn indices<'a>(&self, code: &'a Code) -> Result<&'a hooks::GuestIndices, HookError> {
+    fn exports<'a>(&self, code: &'a Code) -> Result<&'a HookExports, HookError> {
         code.hooks.as_ref().ok_or_else(|| HookError::Failed {
             cause: ErrorKind::HookFailed,
             message: "the component exports no hooks".into(),
@@ -279,13 +278,12 @@ impl Hook for ComponentHook {
 
     async fn before_tool_call(&self, cx: &CallContext, arguments: &Json) -> Result<Decision, HookError> {
         let code = self.loaded.compiled_unless(&cx.cancel).await.map_err(no_slot)?;
-        let indices = self.indices(code)?;
+        let exports = self.exports(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await.map_err(no_slot)?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&code.pre).await?;
-            let guest = indices.load(&mut *store, &instance)?;
-            match guest.call_before_tool_call(&mut *store, &bindings::before_out(&cx.call, arguments)).await? {
+            let entered = entry.instantiate(&code.pre).await?;
+            match exports.before_tool_call(entered, &bindings::before_out(&cx.call, arguments)).await? {
                 Ok(decision) => Ok(Ok(bindings::decision_in(decision)?)),
                 Err(message) => Ok(Err(HookError::Returned(bounded(message)))),
             }
@@ -303,14 +301,13 @@ impl Hook for ComponentHook {
         error: Option<&ErrorInfo>,
     ) -> Result<Option<Override>, HookError> {
         let code = self.loaded.compiled().await.map_err(no_slot)?;
-        let indices = self.indices(code)?;
+        let exports = self.exports(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&code.pre).await?;
-            let guest = indices.load(&mut *store, &instance)?;
+            let entered = entry.instantiate(&code.pre).await?;
             let context = bindings::after_out(&cx.call, arguments, result, is_error, error);
-            match guest.call_after_tool_call(&mut *store, &context).await? {
+            match exports.after_tool_call(entered, &context).await? {
                 Ok(change) => Ok(Ok(change.map(bindings::override_in).transpose()?)),
                 Err(message) => Ok(Err(HookError::Returned(bounded(message)))),
             }
@@ -329,13 +326,12 @@ impl Hook for ComponentHook {
 
     async fn settled(&self, cx: &CallContext, settled: &Settled) -> Result<(), HookError> {
         let code = self.loaded.compiled().await.map_err(no_slot)?;
-        let indices = self.indices(code)?;
+        let exports = self.exports(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
         let outcome = timeout_at(entry.deadline, async {
-            let (store, instance) = entry.instantiate(&code.pre).await?;
-            let guest = indices.load(&mut *store, &instance)?;
-            guest.call_settled(&mut *store, &bindings::settled_out(&cx.call, settled)).await
+            let entered = entry.instantiate(&code.pre).await?;
+            exports.settled(entered, &bindings::settled_out(&cx.call, settled)).await
         })
         .await;
         entry.finish(outcome).map_err(Failure::into_hook_error)

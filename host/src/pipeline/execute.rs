@@ -6,7 +6,7 @@ use super::guard::{Panicked, Stopped, guarded, with_grace};
 use super::keys::Ticket;
 use super::outcome::Outcome;
 use super::{Slot, Step, ToolError, updates};
-use crate::model::{ErrorInfo, ErrorKind, Json, Stage, ToolResult};
+use crate::model::{ErrorInfo, ErrorKind, Json, Stage, ToolResult, duplicate_key};
 use crate::registry::RegisteredTool;
 
 const STAGE: Stage = Stage::Execute;
@@ -137,10 +137,13 @@ fn output_problem(output: &crate::schema::Schema, structured: Option<&Json>) -> 
     let Some(structured) = structured else {
         return Some("  - root: it gave no structured content".into());
     };
-    if output.is_valid(structured.value()) {
+    if let Some(key) = duplicate_key(structured) {
+        return Some(format!("  - root: the key {key:?} is there twice"));
+    }
+    if output.is_valid(structured) {
         return None;
     }
-    Some(match output.check(structured.value()) {
+    Some(match output.check(structured) {
         Ok(checked) => {
             let line = |path: &String| format!("  - {path}: is of another type than the schema says");
             checked.paths.iter().map(line).collect::<Vec<_>>().join("\n")

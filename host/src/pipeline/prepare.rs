@@ -56,7 +56,7 @@ async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<Regis
         *arguments = shim(run, call, tool, arguments).await?;
     }
     if let Err(invalid) = validate(run, call, tool, arguments).await {
-        let text = invalid.message(tool.name(), arguments.value());
+        let text = invalid.message(tool.name(), arguments);
         return Err(Outcome::failed(text, concerning(tool, ErrorKind::InvalidArguments)));
     }
     let verdict = before_hooks(run, call, tool, arguments).await?;
@@ -161,9 +161,9 @@ async fn shim(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &Json) -
 
 /// Coerces and validates; what was coerced is made known.
 async fn validate(run: &Run, call: &Call, tool: &RegisteredTool, arguments: &mut Json) -> Result<(), Invalid> {
-    let checked = tool.parameters().check(arguments.value())?;
+    let checked = tool.parameters().check(arguments)?;
     if let Some(coerced) = checked.coerced {
-        *arguments = arguments.changed_to(coerced);
+        *arguments = coerced;
         run.sinks
             .emit(&Event::ArgumentsCoerced {
                 tool_call_id: call.cx.call.id.clone(),
@@ -204,7 +204,7 @@ async fn before_hooks(
             Ok(Ok(Decision::ReplaceArguments(replaced))) => {
                 *arguments = replaced;
                 validate(run, call, tool, arguments).await.map_err(|invalid| {
-                    let invalid = invalid.message(tool.name(), arguments.value());
+                    let invalid = invalid.message(tool.name(), arguments);
                     let message = format!("it replaced the arguments with invalid ones. {invalid}");
                     let error = HookError::Failed { cause: ErrorKind::InvalidArguments, message };
                     Outcome::of_hook_error(error, EVENT, hook)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::CallContext;
-use crate::model::{Access, ErrorKind, ExclusiveKey, Json, ToolDefinition, ToolResult};
+use crate::model::{Access, ErrorKind, ExclusiveKey, Json, Look, ToolDefinition, ToolResult};
 
 /// A tool. Native Rust tools implement [`definition`](Tool::definition) and [`execute`](Tool::execute).
 #[async_trait]
@@ -121,9 +121,10 @@ impl Key {
 
     /// One declared key. A pointer that finds nothing, or no scalar, is no key.
     pub fn of(declared: &ExclusiveKey, arguments: &Json, owner: &Arc<str>) -> Option<Self> {
-        let value = match arguments.value().pointer(&declared.pointer)? {
-            serde_json::Value::String(text) => text.clone(),
-            value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_)) => value.to_string(),
+        let value = match arguments.root()?.pointer(&declared.pointer)?.look() {
+            Look::String(text) => text.to_owned(),
+            Look::Number(digits) => digits.to_owned(),
+            Look::Bool(value) => value.to_string(),
             _ => return None,
         };
         Some(Self { space: KeySpace::Plugin(owner.clone()), value, access: declared.access })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jsonschema::json::Json;
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::{Map, Value};
 
@@ -15,22 +16,22 @@ use super::{Inner, Schema, limits, value};
 pub(super) struct Compiler;
 
 impl Compiler {
-    pub(super) fn build(
+    pub(super) fn build<F: Json>(
         self,
         document: &Value,
         draft: Draft,
-    ) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    ) -> Result<Validator<F>, jsonschema::ValidationError<'static>> {
         let largest = limits::PATTERN_CLASSES.iter().max().copied().unwrap_or(1);
         Self::build_within(document, draft, largest)
     }
 
-    fn build_within(
+    fn build_within<F: Json>(
         document: &Value,
         draft: Draft,
         class: u64,
-    ) -> Result<Validator, jsonschema::ValidationError<'static>> {
+    ) -> Result<Validator<F>, jsonschema::ValidationError<'static>> {
         let size = usize::try_from(class).unwrap_or(1).saturating_mul(limits::PATTERN_CLASS_BYTES);
-        jsonschema::options()
+        jsonschema::options_for::<F>()
             .with_draft(draft)
             .with_retriever(Offline)
             .should_validate_formats(true)

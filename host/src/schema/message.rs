@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use super::error::Invalid;
 use super::{limits, value};
+use crate::model::Json;
 
 impl Invalid {
     /// The text for the model: the tool, one line for each problem, and the arguments as they were received.
     ///
     /// More problems than [`limits::MAX_PROBLEM_LINES`] are counted in the last line. Of received arguments that take
     /// more than [`limits::MAX_RECEIVED_BYTES`] only the beginning is shown, and the text says so.
-    pub fn message(&self, tool: &str, received: &Value) -> String {
+    pub fn message(&self, tool: &str, received: &Json) -> String {
         let mut text = format!("Validation failed for tool \"{tool}\":\n");
         let total = self.problems.len() + self.more;
         let shown = if total > limits::MAX_PROBLEM_LINES { limits::MAX_PROBLEM_LINES - 1 } else { total };
@@ -24,7 +25,7 @@ impl Invalid {
             text.push_str(&format!("  - and {} more problems, not listed; correct these first\n", total - shown));
         }
         text.push_str("\nReceived arguments:\n");
-        text.push_str(&pretty(received));
+        text.push_str(&pretty(received.value()));
         text
     }
 }

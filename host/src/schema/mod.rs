@@ -11,6 +11,7 @@ mod compile;
 mod error;
 mod explain;
 mod graph;
+mod instance;
 pub mod limits;
 mod message;
 mod value;
@@ -24,7 +25,10 @@ use serde_json::Value;
 pub use error::{Invalid, Problem, SchemaError};
 
 use coerce::Coercer;
+use instance::{InText, Instance};
 use walk::Walk;
+
+use crate::model::{Json, Tape};
 
 /// A compiled schema. Cheap to clone and to share between threads.
 #[derive(Clone)]
@@ -32,7 +36,7 @@ pub struct Schema(Arc<Inner>);
 
 struct Inner {
     graph: graph::Graph,
-    validator: jsonschema::Validator,
+    validator: jsonschema::Validator<InText>,
 }
 
 impl std::fmt::Debug for Schema {
@@ -45,13 +49,9 @@ impl std::fmt::Debug for Schema {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// The arguments to run with where something was coerced; nothing where they are valid as they stand.
-    pub coerced: Option<Value>,
+    pub coerced: Option<Json>,
     /// Paths of what was coerced, like `a.b.0.c`; a property that was dropped for being null is named too.
     pub paths: Vec<String>,
-}
-
-fn value_depth(value: &Value) -> usize {
-    value::depth(value, limits::MAX_ARGUMENT_DEPTH)
 }
 
 /// Whether any string in `value`, whose depth is bounded, looks like a JSON array or object.
@@ -62,6 +62,10 @@ fn holds_json(value: &Value) -> bool {
         Value::Object(map) => map.values().any(holds_json),
         _ => false,
     }
+}
+
+fn depth(document: &Json) -> usize {
+    document.tape().map_or(limits::MAX_ARGUMENT_DEPTH, Tape::depth)
 }
 
 /// Why a check gave up before it had a verdict.
@@ -78,15 +82,14 @@ impl Schema {
     /// # Errors
     ///
     /// Arguments that the schema refuses, and arguments that are nested too deeply or would cost too much to check.
-    pub fn check(&self, arguments: &Value) -> Result<Checked, Invalid> {
-        let depth = value_depth(arguments);
-        match self.on_enough_stack(depth, || self.verdict(arguments, depth)) {
+    pub fn check(&self, arguments: &Json) -> Result<Checked, Invalid> {
+        match self.verdict(arguments) {
             Ok(true) => return Ok(Checked { coerced: None, paths: Vec::new() }),
             Ok(false) => {}
             Err(refusal) => return Err(refusal.into()),
         }
         // A string may turn out to hold JSON that is deeper than the arguments themselves.
-        let levels = if holds_json(arguments) { limits::MAX_ARGUMENT_DEPTH } else { depth };
+        let levels = if holds_json(arguments.value()) { limits::MAX_ARGUMENT_DEPTH } else { depth(arguments) };
         self.on_enough_stack(levels, || self.coerce(arguments))
     }
 
@@ -95,48 +98,48 @@ impl Schema {
         self.0.graph.pattern_classes.saturating_mul(limits::PATTERN_CLASS_BYTES as u64)
     }
 
-    /// Whether `value` is valid as it stands, without any coercion. False too where it is too costly to say.
+    /// Whether a document is valid as it stands, without any coercion. False too where it is too costly to say.
     #[must_use]
-    pub fn is_valid(&self, value: &Value) -> bool {
-        let depth = value_depth(value);
-        self.on_enough_stack(depth, || self.verdict(value, depth).unwrap_or(false))
+    pub fn is_valid(&self, document: &Json) -> bool {
+        self.verdict(document).unwrap_or(false)
     }
 
     /// Coerces arguments that are not valid as they stand.
-    fn coerce(&self, arguments: &Value) -> Result<Checked, Invalid> {
+    fn coerce(&self, arguments: &Json) -> Result<Checked, Invalid> {
         let mut coercer = Coercer::new(&self.0.graph);
-        let mut coerced = arguments.clone();
+        let mut coerced = arguments.value().clone();
         coercer.coerce_root(&mut coerced);
         let paths = coercer.changed;
-        if !paths.is_empty() && self.verdict(&coerced, value_depth(&coerced)).unwrap_or(false) {
+        let coerced = if paths.is_empty() { arguments.clone() } else { arguments.changed_to(coerced) };
+        if !paths.is_empty() && self.verdict(&coerced).unwrap_or(false) {
             return Ok(Checked { coerced: Some(coerced), paths });
         }
-        Err(self.explain(arguments, &coerced))
+        Err(self.explain(arguments, coerced.value()))
     }
 
     /// What is wrong, where possible without what coercion would have taken care of.
-    fn explain(&self, received: &Value, coerced: &Value) -> Invalid {
+    fn explain(&self, received: &Json, coerced: &Value) -> Invalid {
         let count = |invalid: &Invalid| invalid.problems.len().saturating_add(invalid.more);
         let after = explain::explain(&self.0.graph, coerced);
-        let before = explain::explain(&self.0.graph, received);
+        let before = explain::explain(&self.0.graph, received.value());
         let chosen = if count(&after) > 0 && count(&after) <= count(&before) { after } else { before };
         if chosen.problems.is_empty() { self.library_words(received) } else { chosen }
     }
 
     /// The library's own words, for what the walk does not follow (`unevaluatedProperties` and the like).
-    fn library_words(&self, received: &Value) -> Invalid {
+    fn library_words(&self, received: &Json) -> Invalid {
         /// Weight of arguments up to which the library may list its errors: it copies the value into each of them.
         const MAX_LISTED_WEIGHT: u64 = 2_000;
         let whole = |message: &str| Invalid {
             problems: vec![Problem { path: words::path(&[]), message: message.to_owned() }],
             more: 0,
         };
-        if value::weight(received) > MAX_LISTED_WEIGHT {
+        let Some(tape) = received.tape().filter(|tape| tape.weight() <= MAX_LISTED_WEIGHT) else {
             return whole(
                 "does not match the schema of this tool, and is too large for a closer look; use only the properties it describes",
             );
-        }
-        let Err(error) = self.0.validator.validate(received) else {
+        };
+        let Err(error) = self.0.validator.validate(Instance::Part(tape.root(received.text()))) else {
             return whole("does not match the schema of this tool");
         };
         let segments: Vec<String> = error
@@ -154,19 +157,25 @@ impl Schema {
     }
 
     /// The library's verdict, where it is affordable.
-    fn verdict(&self, value: &Value, depth: usize) -> Result<bool, Refusal> {
+    fn verdict(&self, document: &Json) -> Result<bool, Refusal> {
+        let tape = document.tape().ok_or(Refusal::TooDeep)?;
+        let depth = tape.depth();
         if depth > limits::MAX_ARGUMENT_DEPTH {
             return Err(Refusal::TooDeep);
         }
-        // For each part: the step to it, its text, its keywords, and once for each level that may be compared as a whole.
-        let is_cheap = self.0.graph.steps_per_part.is_some_and(|steps| {
-            let steps = steps.saturating_add(4).saturating_add(depth as u64);
-            value::weight(value).saturating_mul(steps) < limits::MAX_STEPS
-        });
-        if !is_cheap && !Walk::new(&self.0.graph).affordable(0, value) {
-            return Err(Refusal::TooMuch);
-        }
-        Ok(self.0.validator.is_valid(value))
+        let root = Instance::Part(tape.root(document.text()));
+        self.on_enough_stack(depth, || {
+            // For each part: the step to it, its text, its keywords, and once for each level that may be compared as a
+            // whole.
+            let is_cheap = self.0.graph.steps_per_part.is_some_and(|steps| {
+                let steps = steps.saturating_add(4).saturating_add(depth as u64);
+                tape.weight().saturating_mul(steps) < limits::MAX_STEPS
+            });
+            if !is_cheap && !Walk::new(&self.0.graph).affordable::<InText>(0, &root) {
+                return Err(Refusal::TooMuch);
+            }
+            Ok(self.0.validator.is_valid(root))
+        })
     }
 
     /// Runs `check` here, or on a thread with a large stack where the recursion could be too deep for this one.

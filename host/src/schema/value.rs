@@ -1,5 +1,6 @@
 //! What validation needs to know about JSON values and numbers without ever turning a number into a float.
 
+use jsonschema::json::{Array as _, Json, JsonNumber as _, Node as _, Object as _, SerdeJson};
 use serde_json::{Map, Number, Value};
 
 /// A JSON Schema type name.
@@ -143,14 +144,24 @@ pub(super) fn depth(value: &Value, limit: usize) -> usize {
 
 /// Work of copying or comparing `value` whole, in steps. Call it on values whose depth is bounded.
 pub(super) fn weight(value: &Value) -> u64 {
-    match value {
-        Value::Array(items) => items.iter().map(weight).fold(1, u64::saturating_add),
-        Value::Object(map) => {
-            map.iter().map(|(key, child)| weight(child).saturating_add(text_weight(key))).fold(1, u64::saturating_add)
-        }
-        Value::String(text) => text_weight(text),
-        Value::Number(number) => text_weight(number.as_str()),
-        Value::Null | Value::Bool(_) => 1,
+    weight_of::<SerdeJson>(&value)
+}
+
+/// The same in any representation.
+pub(super) fn weight_of<F: Json>(value: &F::Node<'_>) -> u64 {
+    if let Some(text) = value.as_string() {
+        text_weight(&text)
+    } else if let Some(number) = value.as_number() {
+        text_weight(&number.as_str())
+    } else if let Some(items) = value.as_array() {
+        items.elements().map(|item| weight_of::<F>(&item)).fold(1, u64::saturating_add)
+    } else if let Some(object) = value.as_object() {
+        let member = |(name, member): (_, F::Node<'_>)| {
+            weight_of::<F>(&member).saturating_add(text_weight(AsRef::as_ref(&name)))
+        };
+        object.members().map(member).fold(1, u64::saturating_add)
+    } else {
+        1
     }
 }
 

@@ -1,10 +1,11 @@
 //! Walks subschemas over a value: counts the work a validation would be, and tells whether a part is valid as it stands.
 
+use jsonschema::json::{Array as _, Json, JsonNumber as _, Node as _, Object as _, SerdeJson};
 use serde_json::Value;
 
 use super::graph::{Graph, Node, NodeId};
 use super::limits;
-use super::value::{text_weight, weight};
+use super::value::{text_weight, weight_of};
 
 /// A walk with a bounded number of steps. Once they are spent, every answer is "not valid" and nothing is done any more.
 pub(super) struct Walk<'g> {
@@ -51,54 +52,56 @@ impl<'g> Walk<'g> {
     }
 
     /// Counts what validating `value` costs at most, with every alternative tried. False when that is too much.
-    pub(super) fn affordable(&mut self, id: NodeId, value: &Value) -> bool {
+    pub(super) fn affordable<F: Json>(&mut self, id: NodeId, value: &F::Node<'_>) -> bool {
         let node = self.graph.node(id);
-        if !self.spend(1 + own_price(node, value)) {
+        if !self.spend(1 + own_price::<F>(node, value)) {
             return false;
         }
         // To find out what is unevaluated, the library looks at everything in place again, and once more for branches.
         let rounds = if node.unevaluated.is_empty() { 1 } else { 3 };
         for _ in 0..rounds {
             for child in node.in_place() {
-                if !self.affordable(child, value) {
+                if !self.affordable::<F>(child, value) {
                     return false;
                 }
             }
         }
-        match value {
-            Value::Object(map) => map.iter().all(|(name, member)| {
-                if let Some(names) = node.names
-                    && !self.affordable(names, &Value::String(name.clone()))
-                {
-                    return false;
-                }
-                self.property_affordable(node, name, member)
-                    && node.unevaluated.iter().all(|&child| self.affordable(child, member))
-            }),
-            Value::Array(items) => items.iter().enumerate().all(|(index, item)| {
-                let contains = node.contains.as_ref().map(|contains| contains.node);
-                let children =
-                    Self::for_item(node, index).into_iter().chain(contains).chain(node.unevaluated.iter().copied());
-                self.spend(1) && children.into_iter().all(|child| self.affordable(child, item))
-            }),
-            _ => true,
+        if let Some(object) = value.as_object() {
+            return object.members().all(|(name, member)| {
+                self.name_affordable::<F>(node, name.as_ref())
+                    && self.property_affordable::<F>(node, name.as_ref(), &member)
+                    && node.unevaluated.iter().all(|&child| self.affordable::<F>(child, &member))
+            });
         }
+        let Some(items) = value.as_array() else { return true };
+        items.elements().enumerate().all(|(index, item)| {
+            let contains = node.contains.as_ref().map(|contains| contains.node);
+            let children =
+                Self::for_item(node, index).into_iter().chain(contains).chain(node.unevaluated.iter().copied());
+            self.spend(1) && children.into_iter().all(|child| self.affordable::<F>(child, &item))
+        })
     }
 
-    fn property_affordable(&mut self, node: &Node, name: &str, member: &Value) -> bool {
+    fn name_affordable<F: Json>(&mut self, node: &Node, name: &str) -> bool {
+        node.names.is_none_or(|names| {
+            F::with_string_node(&mut F::StringBuffer::default(), name, |name| self.affordable::<F>(names, &name))
+        })
+    }
+
+    fn property_affordable<F: Json>(&mut self, node: &Node, name: &str, member: &F::Node<'_>) -> bool {
         if node.pattern_properties.is_empty() {
             let child = node.properties.get(name).copied().or(node.additional);
-            return child.is_none_or(|child| self.affordable(child, member));
+            return child.is_none_or(|child| self.affordable::<F>(child, member));
         }
         let children = self.for_property(node, name);
-        !self.exhausted() && children.into_iter().all(|child| self.affordable(child, member))
+        !self.exhausted() && children.into_iter().all(|child| self.affordable::<F>(child, member))
     }
 
     /// Whether `value` is valid against a subschema. `unevaluated…` and what a dynamic reference may lead to elsewhere
     /// are left out: this guides, the verdict on the whole is the library's.
     pub(super) fn valid(&mut self, id: NodeId, value: &Value) -> bool {
         let node = self.graph.node(id);
-        if !self.spend(1 + own_price(node, value)) {
+        if !self.spend(1 + own_price::<SerdeJson>(node, &value)) {
             return false;
         }
         if let Some(verdict) = node.boolean {
@@ -167,19 +170,22 @@ impl<'g> Walk<'g> {
 }
 
 /// What a subschema's own keywords cost on a value, beyond the one step for looking at it.
-fn own_price(node: &Node, value: &Value) -> u64 {
-    let own = match value {
-        Value::String(text) => text_weight(text).saturating_add(node.pattern_price.saturating_mul(text.len() as u64)),
-        Value::Number(number) => text_weight(number.as_str()),
-        Value::Object(_) => node.required.len() as u64,
-        _ => 0,
+fn own_price<F: Json>(node: &Node, value: &F::Node<'_>) -> u64 {
+    let own = if let Some(text) = value.as_string() {
+        text_weight(&text).saturating_add(node.pattern_price.saturating_mul(text.len() as u64))
+    } else if let Some(number) = value.as_number() {
+        text_weight(&number.as_str())
+    } else if value.as_object().is_some() {
+        node.required.len() as u64
+    } else {
+        0
     };
     if !node.compares_deeply {
         return own;
     }
-    let mut price = own.saturating_add(node.choices).saturating_add(weight(value));
+    let mut price = own.saturating_add(node.choices).saturating_add(weight_of::<F>(value));
     if node.unique {
-        let alike = colliding_numbers(value);
+        let alike = colliding_numbers::<F>(value);
         price = price.saturating_add(alike.saturating_mul(alike));
     }
     price
@@ -187,11 +193,15 @@ fn own_price(node: &Node, value: &Value) -> u64 {
 
 /// Numbers that the library's hash for `uniqueItems` may not tell apart, since it takes them as floats: each is then
 /// compared with all the others.
-fn colliding_numbers(value: &Value) -> u64 {
-    match value {
-        Value::Number(number) => u64::from(number.as_str().len() > 15 || number.as_str().contains(['e', 'E'])),
-        Value::Array(items) => items.iter().map(colliding_numbers).sum(),
-        Value::Object(map) => map.values().map(colliding_numbers).sum(),
-        _ => 0,
+fn colliding_numbers<F: Json>(value: &F::Node<'_>) -> u64 {
+    if let Some(number) = value.as_number() {
+        let digits = number.as_str();
+        u64::from(digits.len() > 15 || digits.contains(['e', 'E']))
+    } else if let Some(items) = value.as_array() {
+        items.elements().map(|item| colliding_numbers::<F>(&item)).sum()
+    } else if let Some(object) = value.as_object() {
+        object.members().map(|(_, member)| colliding_numbers::<F>(&member)).sum()
+    } else {
+        0
     }
 }

@@ -66,7 +66,7 @@ fn digits_inside_a_string_that_holds_an_object_stay() {
 #[test]
 fn huge_exponents_are_numbers_like_any_other() {
     let (value, _) = accepted(&one("number"), r#"{"v":"1e400"}"#);
-    assert_eq!(value, r#"{"v":1e+400}"#);
+    assert_eq!(value, r#"{"v":1e400}"#);
     assert!(check(&one("number"), r#"{"v":1e400}"#).unwrap().coerced.is_none());
     assert!(check(&one("integer"), r#"{"v":1e400}"#).unwrap().coerced.is_none());
     let (value, _) = accepted(&one("integer"), r#"{"v":"1e3"}"#);

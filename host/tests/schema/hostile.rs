@@ -1,6 +1,7 @@
 //! Schemas and arguments made to hurt: each must end, in an error with words or in a verdict.
 
 use serde_json::{Map, Value, json};
+use toolgate::model::Json;
 use toolgate::schema::Schema;
 
 use super::{check, parse, refused, schema};
@@ -45,8 +46,8 @@ fn nothing_outside_the_document_is_ever_fetched() {
 #[test]
 fn the_standard_meta_schemas_are_at_hand() {
     let schema = schema(r#"{"properties":{"s":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}"#);
-    assert!(schema.check(&json!({"s": {"type": "string"}})).is_ok());
-    assert!(schema.check(&json!({"s": {"type": "objekt"}})).is_err());
+    assert!(schema.check(&json!({"s": {"type": "string"}}).into()).is_ok());
+    assert!(schema.check(&json!({"s": {"type": "objekt"}}).into()).is_err());
 }
 
 #[test]
@@ -64,8 +65,8 @@ fn a_reference_back_to_the_same_value_is_refused() {
     }
     // Down into a part it is fine.
     let list = schema(r##"{"type":"object","properties":{"next":{"$ref":"#"}},"additionalProperties":false}"##);
-    assert!(list.check(&json!({"next": {"next": {}}})).is_ok());
-    assert!(list.check(&json!({"next": {"other": {}}})).is_err());
+    assert!(list.check(&json!({"next": {"next": {}}}).into()).is_ok());
+    assert!(list.check(&json!({"next": {"other": {}}}).into()).is_err());
 }
 
 #[test]
@@ -113,8 +114,8 @@ fn as_deep_as_allowed_still_compiles_and_checks() {
 fn a_large_enum_compiles() {
     let names: Vec<String> = (0..20_000).map(|index| format!("name-{index}")).collect();
     let schema = Schema::compile(&json!({"properties": {"n": {"enum": names}}})).unwrap();
-    assert!(schema.check(&json!({"n": "name-19999"})).is_ok());
-    assert!(schema.check(&json!({"n": "x"})).is_err());
+    assert!(schema.check(&json!({"n": "name-19999"}).into()).is_ok());
+    assert!(schema.check(&json!({"n": "x"}).into()).is_err());
 }
 
 /// `d0` applies `d1` twice in place, and so on.
@@ -132,8 +133,8 @@ fn doubling(levels: usize, keyword: &str) -> Value {
 fn alternatives_that_double_at_every_reference_end() {
     for keyword in ["anyOf", "allOf", "oneOf"] {
         let small = Schema::compile(&doubling(5, keyword)).unwrap();
-        assert_eq!(small.check(&json!({"a": "xy"})).is_ok(), keyword != "oneOf");
-        assert!(small.check(&json!({"a": "x"})).is_err());
+        assert_eq!(small.check(&json!({"a": "xy"}).into()).is_ok(), keyword != "oneOf");
+        assert!(small.check(&json!({"a": "x"}).into()).is_err());
         // 2^25 validations of one string: such a schema is of no use.
         assert!(refuse(&doubling(25, keyword)).contains("multiply"));
     }
@@ -145,7 +146,7 @@ fn work_that_multiplies_over_many_values_ends() {
     document["additionalProperties"] = json!({"$ref": "#/$defs/d0"});
     let schema = Schema::compile(&document).unwrap();
     let many: Map<String, Value> = (0..500).map(|index| (format!("b{index}"), json!("x"))).collect();
-    let invalid = schema.check(&Value::Object(many)).unwrap_err();
+    let invalid = schema.check(&Value::Object(many).into()).unwrap_err();
     assert!(invalid.problems[0].message.contains("too complex"), "{invalid:?}");
 }
 
@@ -185,7 +186,7 @@ fn nested_unevaluated_properties_end() {
         document = json!({"anyOf": [document.clone()], "unevaluatedProperties": false});
     }
     let schema = Schema::compile(&document).unwrap();
-    let invalid = schema.check(&json!({"x": 1, "y": 2})).unwrap_err();
+    let invalid = schema.check(&json!({"x": 1, "y": 2}).into()).unwrap_err();
     assert_eq!(invalid.problems.len(), 1);
 }
 
@@ -194,7 +195,7 @@ fn regular_expressions_take_linear_time_or_are_refused() {
     // Exponential for a backtracking engine.
     let schema = schema(r#"{"properties":{"s":{"type":"string","pattern":"^(a+)+$"}}}"#);
     let text = format!("{}b", "a".repeat(100_000));
-    assert!(schema.check(&json!({ "s": text })).is_err());
+    assert!(schema.check(&json!({ "s": text }).into()).is_err());
     for pattern in
         ["(a)\\1", "(?=a)", "(?<!a)b", "(", "[", "(((\\p{L}{100}){100}){100})", "a{1000000}", &"(".repeat(100_000)]
     {
@@ -218,8 +219,8 @@ fn regular_expressions_take_linear_time_or_are_refused() {
 #[test]
 fn a_large_pattern_on_a_long_text_is_refused_not_tried() {
     let schema = schema(r#"{"properties":{"s":{"type":"string","pattern":"^(\\p{L}?){15}$"}}}"#);
-    assert!(schema.check(&json!({"s": "ab"})).is_ok());
-    let invalid = schema.check(&json!({"s": "a".repeat(5_000_000)})).unwrap_err();
+    assert!(schema.check(&json!({"s": "ab"}).into()).is_ok());
+    let invalid = schema.check(&json!({"s": "a".repeat(5_000_000)}).into()).unwrap_err();
     assert!(invalid.problems[0].message.contains("too large"), "{invalid:?}");
 }
 
@@ -249,7 +250,7 @@ fn tricks_with_identifiers_end() {
         // Either way, with words and without a panic.
         match Schema::compile(&document) {
             Ok(schema) => {
-                let _ = schema.check(&json!({"p": {"a": [1]}, "a": "x"}));
+                let _ = schema.check(&json!({"p": {"a": [1]}, "a": "x"}).into());
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }
@@ -270,7 +271,7 @@ fn dynamic_scopes_do_not_explode() {
         }
         let document = json!({"$id": "http://x/", "$ref": "r0", "$defs": defs});
         match Schema::compile(&document) {
-            Ok(schema) => assert!(schema.check(&json!({"p1": {"p2": {"x": {}}}})).is_ok()),
+            Ok(schema) => assert!(schema.check(&json!({"p1": {"p2": {"x": {}}}}).into()).is_ok()),
             Err(error) => {
                 assert!(error.to_string().contains("$id") || error.to_string().contains("dynamic"), "{error}")
             }
@@ -285,16 +286,10 @@ fn arguments_nested_too_deeply_are_refused_in_words() {
     for _ in 0..200 {
         deep = Value::Array(vec![deep]);
     }
+    let deep = Json::from_value(deep);
     let invalid = schema.check(&deep).unwrap_err();
     assert!(invalid.problems[0].message.contains("nested deeper than 128 levels"));
     assert!(invalid.message("t", &deep).contains("Received arguments"));
-    for _ in 0..10_000 {
-        deep = Value::Array(vec![deep]);
-    }
-    assert!(schema.check(&deep).unwrap_err().message("t", &deep).contains("nested too deeply"));
-    while let Value::Array(mut items) = deep {
-        deep = items.pop().unwrap();
-    }
 }
 
 #[test]
@@ -304,19 +299,17 @@ fn strings_within_strings_do_not_get_around_the_depth() {
     );
     let inner = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let middle = format!("{}{}{}", "[".repeat(100), Value::String(inner), "]".repeat(100));
-    assert!(list.check(&json!({ "l": middle })).is_err());
+    assert!(list.check(&json!({ "l": middle }).into()).is_err());
 }
 
 #[test]
 fn any_value_at_all_gets_an_answer() {
-    let number = parse(r#"{"v":{"$serde_json::private::Number":"12"}}"#);
     let schema = schema(r#"{"properties":{"v":{"type":"object"}},"required":["v"]}"#);
-    assert!(schema.check(&number).is_err());
-    assert!(schema.check(&json!({"v": r#"{"$serde_json::private::Number":"12"}"#})).is_err());
-    assert!(schema.check(&json!({"v": r#"{"$serde_json::private::RawValue":"12"}"#})).is_err());
+    assert!(schema.check(&json!({"v": r#"{"$serde_json::private::Number":"12"}"#}).into()).is_err());
+    assert!(schema.check(&json!({"v": r#"{"$serde_json::private::RawValue":"12"}"#}).into()).is_err());
     // A value built by hand, not parsed.
     let map = Map::from_iter([("$serde_json::private::Number".to_owned(), json!("x"))]);
-    assert!(schema.check(&json!({ "v": Value::Object(map) })).is_ok());
+    assert!(schema.check(&json!({ "v": Value::Object(map) }).into()).is_ok());
 }
 
 #[test]
@@ -325,21 +318,21 @@ fn large_arguments_are_checked_or_refused_in_words() {
         r#"{"type":"object","properties":{"content":{"type":"string"},"n":{"type":"integer"}},"required":["content","n"]}"#,
     );
     let text = "x".repeat(8_000_000);
-    assert!(content.check(&json!({"content": text, "n": 1})).is_ok());
-    assert_eq!(content.check(&json!({"content": text, "n": "1"})).unwrap().paths, ["n"]);
-    assert_eq!(content.check(&json!({ "content": text })).unwrap_err().problems.len(), 1);
+    assert!(content.check(&json!({"content": text, "n": 1}).into()).is_ok());
+    assert_eq!(content.check(&json!({"content": text, "n": "1"}).into()).unwrap().paths, ["n"]);
+    assert_eq!(content.check(&json!({ "content": text }).into()).unwrap_err().problems.len(), 1);
     let numbers = schema(r#"{"properties":{"l":{"type":"array","items":{"type":"integer"}}}}"#);
     let list: Vec<Value> = (0..100_000).map(|index| json!(index.to_string())).collect();
-    assert_eq!(numbers.check(&json!({ "l": list })).unwrap().paths.len(), 100_000);
+    assert_eq!(numbers.check(&json!({ "l": list }).into()).unwrap().paths.len(), 100_000);
     let huge = Value::Array(vec![json!(1); 3_000_000]);
-    assert!(numbers.check(&json!({ "l": huge })).unwrap_err().problems[0].message.contains("too large"));
+    assert!(numbers.check(&json!({ "l": huge }).into()).unwrap_err().problems[0].message.contains("too large"));
 }
 
 #[test]
 fn many_wrong_parts_are_counted_not_kept() {
     let numbers = schema(r#"{"properties":{"l":{"type":"array","items":{"type":"integer"}}}}"#);
     let list = vec![Value::Null; 50_000];
-    let invalid = numbers.check(&json!({ "l": list })).unwrap_err();
+    let invalid = numbers.check(&json!({ "l": list }).into()).unwrap_err();
     assert_eq!((invalid.problems.len(), invalid.more), (32, 50_000 - 32));
 }
 
@@ -350,7 +343,7 @@ fn colliding_numbers_do_not_make_unique_items_quadratic() {
     let invalid = unique.check(&parse(&format!(r#"{{"l":[{}]}}"#, list.join(",")))).unwrap_err();
     assert!(invalid.problems[0].message.contains("too large"), "{invalid:?}");
     let list: Vec<Value> = (0..50_000).map(|index| json!(index)).collect();
-    assert!(unique.check(&json!({ "l": list })).is_ok());
+    assert!(unique.check(&json!({ "l": list }).into()).is_ok());
 }
 
 #[test]

@@ -8,16 +8,16 @@ mod messages;
 mod properties;
 mod suite;
 
-use serde_json::Value;
+use toolgate::model::Json;
 use toolgate::schema::{Checked, Invalid, Schema};
 
-/// JSON text to a value, digits kept.
-fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+/// JSON text to a document.
+fn parse(text: &str) -> Json {
+    Json::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 fn schema(text: &str) -> Schema {
-    Schema::compile(&parse(text)).unwrap_or_else(|error| panic!("{error}: {text}"))
+    Schema::compile(parse(text).value()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 fn check(schema_text: &str, arguments: &str) -> Result<Checked, Invalid> {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use toolgate::model::Json;
 use toolgate::schema::Schema;
 
 fn scalar() -> impl Strategy<Value = Value> {
@@ -10,7 +11,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::Bool),
         any::<i16>().prop_map(|number| json!(number)),
         prop_oneof![Just("3.0"), Just("1e2"), Just("3.7"), Just("18446744073709551616"), Just("-0"), Just("1e400")]
-            .prop_map(super::parse),
+            .prop_map(|text| super::parse(text).value().clone()),
         prop_oneof![
             Just("true"),
             Just("FALSE"),
@@ -106,23 +107,26 @@ proptest! {
     #[test]
     fn a_check_keeps_its_promises(document in document(), arguments in value()) {
         let Ok(schema) = Schema::compile(&document) else { return Ok(()) };
-        let plain = schema.is_valid(&arguments);
-        match schema.check(&arguments) {
+        let received = Json::from_value(arguments.clone());
+        let plain = schema.is_valid(&received);
+        match schema.check(&received) {
             Ok(checked) => match &checked.coerced {
                 // Valid as it stands: untouched. Otherwise coerced, valid, and every change reported.
                 None => prop_assert!(plain && checked.paths.is_empty()),
                 Some(coerced) => {
                     prop_assert!(!plain && !checked.paths.is_empty());
                     prop_assert!(schema.is_valid(coerced));
-                    prop_assert_eq!(std::mem::discriminant(coerced), std::mem::discriminant(&arguments));
-                    prop_assert!(changes_are_reported(&arguments, coerced, &[], &checked.paths), "{} -> {}: {:?}", arguments, coerced, checked.paths);
+                    // The reading in place and the library's own agree.
+                    prop_assert_eq!(&Json::parse(coerced.text()).unwrap(), coerced);
+                    prop_assert_eq!(std::mem::discriminant(coerced.value()), std::mem::discriminant(&arguments));
+                    prop_assert!(changes_are_reported(&arguments, coerced.value(), &[], &checked.paths), "{} -> {}: {:?}", arguments, coerced, checked.paths);
                     // Once coerced, nothing is left to do.
                     prop_assert_eq!(schema.check(coerced).unwrap().coerced, None);
                 }
             },
             Err(invalid) => {
                 prop_assert!(!plain && !invalid.problems.is_empty());
-                let text = invalid.message("t", &arguments);
+                let text = invalid.message("t", &received);
                 let end = format!("\n\nReceived arguments:\n{}", serde_json::to_string_pretty(&arguments).unwrap());
                 prop_assert!(text.ends_with(&end));
             }
@@ -134,7 +138,7 @@ proptest! {
         let mut map = Map::new();
         map.insert(keyword, document);
         if let Ok(schema) = Schema::compile(&Value::Object(map)) {
-            let _ = schema.check(&arguments);
+            let _ = schema.check(&arguments.into());
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
+use toolgate::model::Json;
 use toolgate::schema::Schema;
 
 /// The schema refers to another document, which the suite expects to be fetched or registered beforehand.
@@ -97,7 +98,7 @@ fn run(folder: &str, used: &mut BTreeSet<usize>, wrong: &mut Vec<String>) -> usi
             let schema = Schema::compile(&group["schema"]);
             for test in group["tests"].as_array().unwrap() {
                 let name = format!("{group_name}: {}", test["description"].as_str().unwrap());
-                let (data, expected) = (&test["data"], test["valid"].as_bool().unwrap());
+                let (data, expected) = (&Json::from_value(test["data"].clone()), test["valid"].as_bool().unwrap());
                 let verdict = match &schema {
                     Ok(schema) => one(schema, data, expected),
                     Err(error) => Err(format!("does not compile: {error}")),
@@ -116,7 +117,7 @@ fn run(folder: &str, used: &mut BTreeSet<usize>, wrong: &mut Vec<String>) -> usi
 }
 
 /// The verdict itself, and that coercion does not get in its way.
-fn one(schema: &Schema, data: &Value, expected: bool) -> Result<(), String> {
+fn one(schema: &Schema, data: &Json, expected: bool) -> Result<(), String> {
     if schema.is_valid(data) != expected {
         return Err(format!("expected {expected} for {data}"));
     }

@@ -54,8 +54,8 @@ fn is_fault(kind: ErrorKind) -> bool {
 
 pub async fn call(host: &Host, tool: &RegisteredTool, findings: &mut Findings) -> Trial {
     let name = tool.name();
-    let made = example_arguments(tool.definition().parameters.value()).filter(|made| tool.parameters().is_valid(made));
-    let Some(made) = made else {
+    let made = example_arguments(tool.definition().parameters.value()).map(Json::from_value);
+    let Some(arguments) = made.filter(|made| tool.parameters().is_valid(made)) else {
         findings.advice(
             Some(name),
             "not tried: no valid arguments could be made up; `examples` in its schema would help, also a model",
@@ -63,7 +63,6 @@ pub async fn call(host: &Host, tool: &RegisteredTool, findings: &mut Findings) -
         let (text, denials, metrics) = (String::new(), Vec::new(), Metrics::default());
         return Trial { arguments: None, outcome: "not tried", text, denials, duration_ms: 0.0, metrics };
     };
-    let arguments = Json::from_value(made);
     let end = Arc::new(End::default());
     let message = AssistantMessage::of_calls([ToolCall::new("trial", name, arguments.clone())]);
     let batch = Batch::new(message).sink(end.clone()).active(ActiveTools::only([name]));
@@ -98,7 +97,7 @@ pub async fn call(host: &Host, tool: &RegisteredTool, findings: &mut Findings) -
         return trial;
     }
     match (tool.output(), &message.result.structured_content) {
-        (Some(schema), Some(data)) if !schema.is_valid(data.value()) => {
+        (Some(schema), Some(data)) if !schema.is_valid(data) => {
             findings.problem(Some(name), "its structured content does not match its output schema");
         }
         (Some(_), None) => {

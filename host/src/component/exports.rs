@@ -1,0 +1,140 @@
+//! The functions of a component that calls enter, each looked up by itself: the generated accessors look up and check
+//! every function of an interface on each entry, which for hooks is a tenth of what the entry costs.
+
+use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower, TypedFunc};
+use wasmtime::{Result, Store};
+
+use super::bindings::v0_1::{hooks, tools, types};
+use super::instance::CallState;
+
+/// `toolgate:plugin/tools`.
+pub struct ToolExports {
+    /// All of them, for loading.
+    pub all: tools::GuestIndices,
+    prepare_arguments: ComponentExportIndex,
+    execute: ComponentExportIndex,
+}
+
+/// `toolgate:plugin/hooks`.
+pub struct HookExports {
+    /// All of them, for loading.
+    pub all: hooks::GuestIndices,
+    before_tool_call: ComponentExportIndex,
+    after_tool_call: ComponentExportIndex,
+    settled: ComponentExportIndex,
+}
+
+impl ToolExports {
+    /// Finds them. Their types are checked where definitions are read, and for each entry.
+    pub fn new(pre: &InstancePre<CallState>) -> Result<Self> {
+        let interface = Interface::new(pre, "toolgate:plugin/tools@0.1.0")?;
+        Ok(Self {
+            all: tools::GuestIndices::new(pre)?,
+            prepare_arguments: interface.function("prepare-arguments")?,
+            execute: interface.function("execute")?,
+        })
+    }
+
+    /// Calls `prepare-arguments`.
+    pub async fn prepare_arguments(
+        &self,
+        (store, instance): Entered<'_>,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Result<String, String>> {
+        let function: TypedFunc<(&str, &str), _> = find(store, &instance, &self.prepare_arguments)?;
+        enter(store, function, (name, arguments)).await
+    }
+
+    /// Calls `execute`.
+    pub async fn execute(
+        &self,
+        (store, instance): Entered<'_>,
+        call: &types::ToolCall,
+    ) -> Result<Result<types::ToolResult, tools::Failure>> {
+        let function: TypedFunc<(&types::ToolCall,), _> = find(store, &instance, &self.execute)?;
+        enter(store, function, (call,)).await
+    }
+}
+
+impl HookExports {
+    /// Finds them. Their types are checked where subscriptions are read, and for each entry.
+    pub fn new(pre: &InstancePre<CallState>) -> Result<Self> {
+        let interface = Interface::new(pre, "toolgate:plugin/hooks@0.1.0")?;
+        Ok(Self {
+            all: hooks::GuestIndices::new(pre)?,
+            before_tool_call: interface.function("before-tool-call")?,
+            after_tool_call: interface.function("after-tool-call")?,
+            settled: interface.function("settled")?,
+        })
+    }
+
+    /// Calls `before-tool-call`.
+    pub async fn before_tool_call(
+        &self,
+        (store, instance): Entered<'_>,
+        context: &hooks::BeforeContext,
+    ) -> Result<Result<hooks::Decision, String>> {
+        let function: TypedFunc<(&hooks::BeforeContext,), _> = find(store, &instance, &self.before_tool_call)?;
+        enter(store, function, (context,)).await
+    }
+
+    /// Calls `after-tool-call`.
+    pub async fn after_tool_call(
+        &self,
+        (store, instance): Entered<'_>,
+        context: &hooks::AfterContext,
+    ) -> Result<Result<Option<hooks::Override>, String>> {
+        let function: TypedFunc<(&hooks::AfterContext,), _> = find(store, &instance, &self.after_tool_call)?;
+        enter(store, function, (context,)).await
+    }
+
+    /// Calls `settled`.
+    pub async fn settled(&self, (store, instance): Entered<'_>, context: &hooks::SettledContext) -> Result<()> {
+        let function: TypedFunc<(&hooks::SettledContext,), ()> = find(store, &instance, &self.settled)?;
+        function.call_async(store, (context,)).await
+    }
+}
+
+/// A store, and the instance that was made in it.
+type Entered<'a> = (&'a mut Store<CallState>, Instance);
+
+struct Interface<'a> {
+    pre: &'a InstancePre<CallState>,
+    name: &'static str,
+    index: ComponentExportIndex,
+}
+
+impl<'a> Interface<'a> {
+    fn new(pre: &'a InstancePre<CallState>, name: &'static str) -> Result<Self> {
+        let missing = || wasmtime::format_err!("no exported instance named `{name}`");
+        let index = pre.component().get_export_index(None, name).ok_or_else(missing)?;
+        Ok(Self { pre, name, index })
+    }
+
+    fn function(&self, function: &str) -> Result<ComponentExportIndex> {
+        let missing = || wasmtime::format_err!("instance export `{}` does not have export `{function}`", self.name);
+        self.pre.component().get_export_index(Some(&self.index), function).ok_or_else(missing)
+    }
+}
+
+fn find<P, R>(
+    store: &mut Store<CallState>,
+    instance: &Instance,
+    index: &ComponentExportIndex,
+) -> Result<TypedFunc<P, R>>
+where
+    P: ComponentNamedList + Lower,
+    R: ComponentNamedList + Lift,
+{
+    instance.get_typed_func(store, index)
+}
+
+async fn enter<P, R>(store: &mut Store<CallState>, function: TypedFunc<P, (R,)>, arguments: P) -> Result<R>
+where
+    P: ComponentNamedList + Lower + Send + Sync,
+    R: Send + Sync + 'static,
+    (R,): ComponentNamedList + Lift + Send + Sync,
+{
+    Ok(function.call_async(store, arguments).await?.0)
+}
