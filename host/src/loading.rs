@@ -35,9 +35,7 @@ impl Loading {
     /// Why no call may run, if none may, for the model; and more for the operator.
     pub(crate) fn refusal(&self) -> Option<(&'static str, Option<String>)> {
         match self {
-            Self::Hooks => {
-                Some(("hooks that every call has to pass are still being loaded. Try again later.", None))
-            }
+            Self::Hooks => Some(("hooks that every call has to pass are still being loaded. Try again later.", None)),
             Self::Failed(reason) => {
                 Some(("hooks that every call has to pass could not be loaded.", Some(reason.to_string())))
             }

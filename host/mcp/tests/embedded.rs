@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
-use toolgate::{Host, Loading};
 use toolgate::model::{Content, ErrorInfo, Json, Override, ToolDefinition, ToolResult};
 use toolgate::pipeline::{CallContext, Hook, HookError, HookEvent, NoLogs, Slot, Tool, ToolError};
 use toolgate::registry::Plugin;
+use toolgate::{Host, Loading};
 use toolgate_mcp::{Bridge, Options, Server, serve_connection};
 
 struct Client {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-
 use super::cache::sha256_hex;
 use super::compile::{self, Code, News, Pending, Watcher};
 use super::engine::Engine;

@@ -144,7 +144,9 @@ impl Rest<'_> {
 impl Drop for Rest<'_> {
     fn drop(&mut self) {
         match self.host.loading() {
-            Loading::Hooks => self.host.set_loading(Loading::Failed("it was given up before all hooks were there".into())),
+            Loading::Hooks => {
+                self.host.set_loading(Loading::Failed("it was given up before all hooks were there".into()))
+            }
             Loading::Tools => self.host.set_loading(Loading::Done),
             Loading::Failed(_) | Loading::Done => {}
         }

@@ -84,7 +84,8 @@ impl Held {
             if **plugin == *held.plugin {
                 held.begun.send_replace(true);
                 let mut release = held.release.subscribe();
-                let released = async { tokio::time::timeout(PATIENCE, release.wait_for(|release| *release)).await.is_ok() };
+                let released =
+                    async { tokio::time::timeout(PATIENCE, release.wait_for(|release| *release)).await.is_ok() };
                 assert!(runtime.block_on(released), "nobody let the compiler go on");
             }
         })

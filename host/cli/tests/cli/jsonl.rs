@@ -173,9 +173,8 @@ fn the_end_of_the_input_ends_the_server() {
 #[test]
 fn a_plugin_that_does_not_come_to_an_end_holds_nobody_up() {
     let stuck = "[plugins.stuck]\nfile = \"GUESTS/scripted-tool.wasm\"\nconfig = { describe = \"sleep\" }\nlimits = { load-ms = 3_600_000 }\n";
-    let workspace = Workspace::new_plugins(&format!(
-        "list-wait-ms = 1\n{stuck}[plugins.calc]\nfile = \"GUESTS/calc.wasm\"\n"
-    ));
+    let workspace =
+        Workspace::new_plugins(&format!("list-wait-ms = 1\n{stuck}[plugins.calc]\nfile = \"GUESTS/calc.wasm\"\n"));
     let mut requests = String::new();
     let run = json!({ "message": [{ "id": "a", "name": "calc", "arguments": { "expression": "6*7" } }] });
     for (id, method, params) in [(1, "hello", json!({ "protocol": 1 })), (2, "run", run), (3, "tools", json!({}))] {

@@ -82,7 +82,8 @@ plugin = "gate"
     // Without rules it refuses to be loaded, and the server ends.
     let gate = gate.replace(", rules = [{ tools = \"calc\", action = \"block\", reason = \"No sums.\" }]", "");
     let mut client = Pipe::silent_in(new_plugins(&format!("{CALC}{gate}")), &[]);
-    let begun = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let begun =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let call = json!({ "name": "calc", "arguments": { "expression": "6*7" } });
     for (id, method, params) in [(1, "initialize", begun), (2, "tools/call", call)] {
         client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));

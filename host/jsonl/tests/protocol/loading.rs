@@ -31,7 +31,11 @@ async fn batches_and_the_list_of_tools_wait_and_the_rest_does_not() {
     }
     assert_eq!(text(&client.messages(&cancelled).await[0]), "Operation aborted");
     assert_eq!(client.answer(&impatient).await["result"]["tools"].as_array().unwrap().len(), 2);
-    assert!(client.seen.iter().all(|seen| seen["method"] == "event" && seen["params"]["batch"] == cancelled), "{:?}", client.seen);
+    assert!(
+        client.seen.iter().all(|seen| seen["method"] == "event" && seen["params"]["batch"] == cancelled),
+        "{:?}",
+        client.seen
+    );
 
     host.set_loading(Loading::Tools);
     assert_eq!(text(&client.messages(&there).await[0]), "guarded");
