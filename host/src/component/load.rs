@@ -24,7 +24,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Compilations that were given up and still go on; no further one is begun beside so many.
 pub(super) const MAX_GIVEN_UP: usize = 2;
 /// Stack of a compiling thread: four times a usual one, since the compiler recurses along what the component nests.
-const COMPILE_STACK: usize = 8 << 20;
+pub(super) const COMPILE_STACK: usize = 8 << 20;
 /// Most tools of one component.
 const MAX_TOOLS: usize = 1_000;
 /// Most subscriptions of one component, and tool names in each.
