@@ -1,6 +1,8 @@
 //! The values of one JSON text in a list, in the order of the text, each pointing at its place in it (a tape, as
 //! simdjson calls it): what has to be looked at in every call is looked at without a copy and almost without memory of
-//! its own.
+//! its own. Strings stay as they are written until somebody wants what they say.
+
+use std::borrow::Cow;
 
 use jiter::{Jiter, JiterError, Peek};
 use serde_json::{Map, Number, Value};
@@ -14,7 +16,7 @@ const MAX_SEARCHED: u32 = 16;
 pub(crate) struct Tape {
     /// Every value; in an object each behind its key.
     parts: Vec<Part>,
-    /// Strings with escapes as they are without.
+    /// Keys with escapes as they are without.
     decoded: String,
     /// For each large object the parts that are its keys, by the alphabet.
     sorted: Vec<u32>,
@@ -29,8 +31,8 @@ pub(crate) struct Tape {
 #[derive(Clone, Copy)]
 struct Part {
     kind: Kind,
-    /// Of a string or number: its place in the text, or in what is decoded. Of an array or object: how much is in it,
-    /// and where its sorted keys begin.
+    /// Of a string (with its quotes), number or key (without): its place in the text, or in what is decoded. Of an array
+    /// or object: how much is in it, and where its sorted keys begin.
     start: u32,
     end: u32,
     /// The part behind this one and all that is in it.
@@ -42,12 +44,12 @@ enum Kind {
     Null,
     False,
     True,
-    /// A number, whose digits stand in the text.
     Number,
-    /// A string that stands in the text as it is.
-    Plain,
-    /// A string that had to be decoded.
-    Decoded,
+    String,
+    /// A key that stands in the text as it is.
+    Key,
+    /// A key that had to be decoded.
+    DecodedKey,
     Array,
     Object,
 }
@@ -93,7 +95,11 @@ impl Tape {
                 let kind = if jiter.known_bool(first)? { Kind::True } else { Kind::False };
                 self.push(kind, 0, 0);
             }
-            Peek::String => self.push_string(text, jiter.known_str()?),
+            Peek::String => {
+                // Both quotes are outside of what is answered.
+                let length = jiter.known_bytes()?.len() + 2;
+                self.push_last(Kind::String, jiter, length);
+            }
             Peek::Array | Peek::Object if level >= MAX_DEPTH => return Err(Unread::TooDeep),
             Peek::Array => {
                 let (at, mut count) = (self.place(), 0);
@@ -112,7 +118,7 @@ impl Tape {
                 let mut next = jiter.known_object()?;
                 while let Some(key) = next {
                     self.is_reserved |= key.starts_with(RESERVED);
-                    self.push_string(text, key);
+                    self.push_key(text, key);
                     let first = jiter.peek()?;
                     self.read(text, jiter, first, level + 1)?;
                     count += 1;
@@ -122,8 +128,7 @@ impl Tape {
             }
             number => {
                 let length = jiter.known_number_bytes(number)?.len();
-                let end = jiter.current_index();
-                self.push_text(Kind::Number, (end - length) as u32, end as u32);
+                self.push_last(Kind::Number, jiter, length);
             }
         }
         Ok(())
@@ -161,7 +166,7 @@ impl Tape {
     }
 
     fn string<'a>(&'a self, text: &'a str, part: Part) -> &'a str {
-        let from = if part.kind == Kind::Decoded { &self.decoded } else { text };
+        let from = if part.kind == Kind::DecodedKey { &self.decoded } else { text };
         from.get(part.start as usize..part.end as usize).unwrap_or_default()
     }
 
@@ -181,18 +186,20 @@ impl Tape {
         self.weight += u64::from(end - start) / 64;
     }
 
-    /// A string, which is a part of the text where nothing in it had to be decoded.
-    fn push_string(&mut self, text: &str, string: &str) {
-        if let Some((start, end)) = place_in(text, string) {
-            return self.push_text(Kind::Plain, start, end);
-        }
-        if self.decoded.is_empty() {
-            // The first of several, most likely.
-            self.decoded.reserve(text.len().min(1 << 10));
+    /// What was read last, so many bytes.
+    fn push_last(&mut self, kind: Kind, jiter: &Jiter<'_>, length: usize) {
+        let end = jiter.current_index();
+        self.push_text(kind, (end - length) as u32, end as u32);
+    }
+
+    /// A key, which is a part of the text where nothing in it had to be decoded.
+    fn push_key(&mut self, text: &str, key: &str) {
+        if let Some((start, end)) = place_in(text, key) {
+            return self.push_text(Kind::Key, start, end);
         }
         let start = self.decoded.len() as u32;
-        self.decoded.push_str(string);
-        self.push_text(Kind::Decoded, start, self.decoded.len() as u32);
+        self.decoded.push_str(key);
+        self.push_text(Kind::DecodedKey, start, self.decoded.len() as u32);
     }
 
     fn close(&mut self, at: u32, count: u32) {
@@ -259,7 +266,7 @@ pub(crate) enum Look<'a> {
     Bool(bool),
     /// Its digits as they were written.
     Number(&'a str),
-    String(&'a str),
+    String(Written<'a>),
     Array(Items<'a>),
     Object(Members<'a>),
 }
@@ -273,7 +280,7 @@ impl<'a> Node<'a> {
             Kind::False => Look::Bool(false),
             Kind::True => Look::Bool(true),
             Kind::Number => Look::Number(self.tape.string(self.text, part)),
-            Kind::Plain | Kind::Decoded => Look::String(self.tape.string(self.text, part)),
+            Kind::String | Kind::Key | Kind::DecodedKey => Look::String(Written(self.tape.string(self.text, part))),
             Kind::Array => Look::Array(Items { next: self.inside(), left: part.start }),
             Kind::Object => Look::Object(Members { object: self, next: self.inside(), left: part.start }),
         }
@@ -308,7 +315,7 @@ impl<'a> Node<'a> {
             Look::Null => Value::Null,
             Look::Bool(value) => Value::Bool(value),
             Look::Number(digits) => digits.parse::<Number>().map_or(Value::Null, Value::Number),
-            Look::String(text) => Value::String(text.to_owned()),
+            Look::String(written) => Value::String(written.text().into_owned()),
             Look::Array(items) => Value::Array(items.map(Node::to_value).collect()),
             Look::Object(members) => {
                 Value::Object(members.map(|(key, member)| (key.to_owned(), member.to_value())).collect::<Map<_, _>>())
@@ -336,6 +343,39 @@ impl<'a> Node<'a> {
             *key = key.inside().behind();
             Some(this)
         })
+    }
+}
+
+/// A string as it is written, with its quotes.
+#[derive(Clone, Copy)]
+pub(crate) struct Written<'a>(&'a str);
+
+impl<'a> Written<'a> {
+    /// What it says.
+    pub(crate) fn text(self) -> Cow<'a, str> {
+        let inside = self.inside();
+        if inside.contains('\\') {
+            Cow::Owned(serde_json::from_str(self.0).unwrap_or_default())
+        } else {
+            Cow::Borrowed(inside)
+        }
+    }
+
+    /// Bytes of it, escapes as they are written: what it says is no longer.
+    pub(crate) fn len(self) -> usize {
+        self.inside().len()
+    }
+
+    /// Whether it says this.
+    pub(crate) fn says(self, text: &str) -> bool {
+        // An escape is at most six bytes for one. What is longer than that is not decoded to be compared.
+        const LONGEST_ESCAPE: usize = 6;
+        let length = self.len();
+        text.len() <= length && length <= text.len().saturating_mul(LONGEST_ESCAPE) && self.text() == text
+    }
+
+    fn inside(self) -> &'a str {
+        self.0.get(1..self.0.len().saturating_sub(1)).unwrap_or_default()
     }
 }
 

@@ -122,7 +122,7 @@ impl Key {
     /// One declared key. A pointer that finds nothing, or no scalar, is no key.
     pub fn of(declared: &ExclusiveKey, arguments: &Json, owner: &Arc<str>) -> Option<Self> {
         let value = match arguments.root()?.pointer(&declared.pointer)?.look() {
-            Look::String(text) => text.to_owned(),
+            Look::String(written) => written.text().into_owned(),
             Look::Number(digits) => digits.to_owned(),
             Look::Bool(value) => value.to_string(),
             _ => return None,

@@ -19,15 +19,6 @@ pub(super) enum Instance<'a> {
     Name(&'a str),
 }
 
-impl<'a> Instance<'a> {
-    pub(super) fn look(self) -> Look<'a> {
-        match self {
-            Self::Part(node) => node.look(),
-            Self::Name(name) => Look::String(name),
-        }
-    }
-}
-
 impl Json for InText {
     type Node<'a> = Instance<'a>;
     type PreparedKey = Box<str>;
@@ -51,46 +42,66 @@ impl<'a> Node<'a, InText> for Instance<'a> {
     type Number = Digits<'a>;
 
     fn as_object(&self) -> Option<Members<'a>> {
-        match self.look() {
-            Look::Object(members) => Some(members),
-            _ => None,
+        match self {
+            Self::Part(node) => match node.look() {
+                Look::Object(members) => Some(members),
+                _ => None,
+            },
+            Self::Name(_) => None,
         }
     }
 
     fn as_array(&self) -> Option<Items<'a>> {
-        match self.look() {
-            Look::Array(items) => Some(items),
-            _ => None,
+        match self {
+            Self::Part(node) => match node.look() {
+                Look::Array(items) => Some(items),
+                _ => None,
+            },
+            Self::Name(_) => None,
         }
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
-        match self.look() {
-            Look::String(text) => Some(Cow::Borrowed(text)),
-            _ => None,
+        match self {
+            Self::Part(node) => match node.look() {
+                Look::String(written) => Some(written.text()),
+                _ => None,
+            },
+            Self::Name(name) => Some(Cow::Borrowed(name)),
         }
     }
 
     fn as_number(&self) -> Option<Digits<'a>> {
-        match self.look() {
-            Look::Number(digits) => Some(Digits(digits)),
-            _ => None,
+        match self {
+            Self::Part(node) => match node.look() {
+                Look::Number(digits) => Some(Digits(digits)),
+                _ => None,
+            },
+            Self::Name(_) => None,
         }
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        match self.look() {
-            Look::Bool(value) => Some(value),
-            _ => None,
+        match self {
+            Self::Part(node) => match node.look() {
+                Look::Bool(value) => Some(value),
+                _ => None,
+            },
+            Self::Name(_) => None,
         }
     }
 
     fn is_null(&self) -> bool {
-        matches!(self.look(), Look::Null)
+        self.json_type() == JsonType::Null
+    }
+
+    fn is_number(&self) -> bool {
+        self.json_type() == JsonType::Number
     }
 
     fn json_type(&self) -> JsonType {
-        match self.look() {
+        let Self::Part(node) = self else { return JsonType::String };
+        match node.look() {
             Look::Null => JsonType::Null,
             Look::Bool(_) => JsonType::Boolean,
             Look::Number(_) => JsonType::Number,
@@ -101,16 +112,14 @@ impl<'a> Node<'a, InText> for Instance<'a> {
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        match (self.look(), expected) {
-            (Look::String(text), Value::String(expected)) => text == expected,
+        let Self::Part(node) = self else { return cmp::equal(&self.to_value(), expected) };
+        match (node.look(), expected) {
+            (Look::String(written), Value::String(expected)) => written.says(expected),
             (Look::Bool(value), Value::Bool(expected)) => value == *expected,
             (Look::Null, Value::Null) => true,
             (Look::Number(_), Value::Number(_))
             | (Look::Array(_), Value::Array(_))
-            | (Look::Object(_), Value::Object(_)) => {
-                // The library's own comparison, of numbers above all.
-                cmp::equal(&self.to_value(), expected)
-            }
+            | (Look::Object(_), Value::Object(_)) => cmp::equal(&self.to_value(), expected),
             _ => false,
         }
     }
@@ -127,6 +136,30 @@ impl<'a> Node<'a, InText> for Instance<'a> {
             Self::Part(node) => Some(NodeIdentity::tagged(node.tape(), node.place())),
             Self::Name(_) => None,
         }
+    }
+}
+
+/// Bytes of a string, which a representation may know without reading it.
+pub(super) trait Length {
+    /// At least as many as the string has; nothing where it is none.
+    fn length(&self) -> Option<usize>;
+}
+
+impl Length for Instance<'_> {
+    fn length(&self) -> Option<usize> {
+        match self {
+            Self::Part(node) => match node.look() {
+                Look::String(written) => Some(written.len()),
+                _ => None,
+            },
+            Self::Name(name) => Some(name.len()),
+        }
+    }
+}
+
+impl Length for &Value {
+    fn length(&self) -> Option<usize> {
+        self.as_str().map(str::len)
     }
 }
 

@@ -171,7 +171,7 @@ impl Schema {
                 let steps = steps.saturating_add(4).saturating_add(depth as u64);
                 tape.weight().saturating_mul(steps) < limits::MAX_STEPS
             });
-            if !is_cheap && !Walk::new(&self.0.graph).affordable::<InText>(0, &root) {
+            if !is_cheap && !Walk::new(&self.0.graph).affordable(0, root) {
                 return Err(Refusal::TooMuch);
             }
             Ok(self.0.validator.is_valid(root))

@@ -3,6 +3,8 @@
 use jsonschema::json::{Array as _, Json, JsonNumber as _, Node as _, Object as _, SerdeJson};
 use serde_json::{Map, Number, Value};
 
+use super::instance::Length;
+
 /// A JSON Schema type name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -148,25 +150,28 @@ pub(super) fn weight(value: &Value) -> u64 {
 }
 
 /// The same in any representation.
-pub(super) fn weight_of<F: Json>(value: &F::Node<'_>) -> u64 {
-    if let Some(text) = value.as_string() {
-        text_weight(&text)
+pub(super) fn weight_of<F>(value: &F::Node<'_>) -> u64
+where
+    F: Json,
+    for<'v> F::Node<'v>: Length,
+{
+    if let Some(length) = value.length() {
+        text_weight(length)
     } else if let Some(number) = value.as_number() {
-        text_weight(&number.as_str())
+        text_weight(number.as_str().len())
     } else if let Some(items) = value.as_array() {
         items.elements().map(|item| weight_of::<F>(&item)).fold(1, u64::saturating_add)
     } else if let Some(object) = value.as_object() {
-        let member = |(name, member): (_, F::Node<'_>)| {
-            weight_of::<F>(&member).saturating_add(text_weight(AsRef::as_ref(&name)))
-        };
-        object.members().map(member).fold(1, u64::saturating_add)
+        let weigh = |member: &F::Node<'_>, name: &str| weight_of::<F>(member).saturating_add(text_weight(name.len()));
+        object.members().map(|(name, member)| weigh(&member, name.as_ref())).fold(1, u64::saturating_add)
     } else {
         1
     }
 }
 
-pub(super) fn text_weight(text: &str) -> u64 {
-    1 + (text.len() / 64) as u64
+/// Steps for a text of so many bytes.
+pub(super) fn text_weight(length: usize) -> u64 {
+    1 + (length / 64) as u64
 }
 
 /// Parses a string that holds a JSON object.

@@ -4,6 +4,7 @@ use jsonschema::json::{Array as _, Json, JsonNumber as _, Node as _, Object as _
 use serde_json::Value;
 
 use super::graph::{Graph, Node, NodeId};
+use super::instance::{InText, Instance, Length};
 use super::limits;
 use super::value::{text_weight, weight_of};
 
@@ -52,25 +53,25 @@ impl<'g> Walk<'g> {
     }
 
     /// Counts what validating `value` costs at most, with every alternative tried. False when that is too much.
-    pub(super) fn affordable<F: Json>(&mut self, id: NodeId, value: &F::Node<'_>) -> bool {
+    pub(super) fn affordable(&mut self, id: NodeId, value: Instance<'_>) -> bool {
         let node = self.graph.node(id);
-        if !self.spend(1 + own_price::<F>(node, value)) {
+        if !self.spend(1 + own_price::<InText>(node, &value)) {
             return false;
         }
         // To find out what is unevaluated, the library looks at everything in place again, and once more for branches.
         let rounds = if node.unevaluated.is_empty() { 1 } else { 3 };
         for _ in 0..rounds {
             for child in node.in_place() {
-                if !self.affordable::<F>(child, value) {
+                if !self.affordable(child, value) {
                     return false;
                 }
             }
         }
         if let Some(object) = value.as_object() {
             return object.members().all(|(name, member)| {
-                self.name_affordable::<F>(node, name.as_ref())
-                    && self.property_affordable::<F>(node, name.as_ref(), &member)
-                    && node.unevaluated.iter().all(|&child| self.affordable::<F>(child, &member))
+                self.name_affordable(node, name)
+                    && self.property_affordable(node, name, member)
+                    && node.unevaluated.iter().all(|&child| self.affordable(child, member))
             });
         }
         let Some(items) = value.as_array() else { return true };
@@ -78,23 +79,21 @@ impl<'g> Walk<'g> {
             let contains = node.contains.as_ref().map(|contains| contains.node);
             let children =
                 Self::for_item(node, index).into_iter().chain(contains).chain(node.unevaluated.iter().copied());
-            self.spend(1) && children.into_iter().all(|child| self.affordable::<F>(child, &item))
+            self.spend(1) && children.into_iter().all(|child| self.affordable(child, item))
         })
     }
 
-    fn name_affordable<F: Json>(&mut self, node: &Node, name: &str) -> bool {
-        node.names.is_none_or(|names| {
-            F::with_string_node(&mut F::StringBuffer::default(), name, |name| self.affordable::<F>(names, &name))
-        })
+    fn name_affordable(&mut self, node: &Node, name: &str) -> bool {
+        node.names.is_none_or(|names| self.affordable(names, Instance::Name(name)))
     }
 
-    fn property_affordable<F: Json>(&mut self, node: &Node, name: &str, member: &F::Node<'_>) -> bool {
+    fn property_affordable(&mut self, node: &Node, name: &str, member: Instance<'_>) -> bool {
         if node.pattern_properties.is_empty() {
             let child = node.properties.get(name).copied().or(node.additional);
-            return child.is_none_or(|child| self.affordable::<F>(child, member));
+            return child.is_none_or(|child| self.affordable(child, member));
         }
         let children = self.for_property(node, name);
-        !self.exhausted() && children.into_iter().all(|child| self.affordable::<F>(child, member))
+        !self.exhausted() && children.into_iter().all(|child| self.affordable(child, member))
     }
 
     /// Whether `value` is valid against a subschema. `unevaluated…` and what a dynamic reference may lead to elsewhere
@@ -170,11 +169,15 @@ impl<'g> Walk<'g> {
 }
 
 /// What a subschema's own keywords cost on a value, beyond the one step for looking at it.
-fn own_price<F: Json>(node: &Node, value: &F::Node<'_>) -> u64 {
-    let own = if let Some(text) = value.as_string() {
-        text_weight(&text).saturating_add(node.pattern_price.saturating_mul(text.len() as u64))
+fn own_price<F>(node: &Node, value: &F::Node<'_>) -> u64
+where
+    F: Json,
+    for<'v> F::Node<'v>: Length,
+{
+    let own = if let Some(length) = value.length() {
+        text_weight(length).saturating_add(node.pattern_price.saturating_mul(length as u64))
     } else if let Some(number) = value.as_number() {
-        text_weight(&number.as_str())
+        text_weight(number.as_str().len())
     } else if value.as_object().is_some() {
         node.required.len() as u64
     } else {
