@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::loading::Waits;
 use crate::model::ExecutionMode;
 use crate::pipeline::batch::{self, Run, Settings};
 use crate::pipeline::keys::Keys;
@@ -16,13 +17,14 @@ use crate::state::StateStore;
 
 /// Runs batches of tool calls on the plugins it holds. Cheap to clone; all clones are one host.
 #[derive(Clone)]
-pub struct Host(Arc<Inner>);
+pub struct Host(pub(crate) Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     settings: Arc<Settings>,
     registry: Registry,
     state: Arc<StateStore>,
     keys: Arc<Keys>,
+    pub(crate) waits: Waits,
     batches: AtomicU64,
     /// [`DEFAULT_CONVERSATION`], shared.
     conversation: Arc<str>,
@@ -129,7 +131,9 @@ impl Host {
                 Err(_) => tracing::error!("a watcher panicked; it does not see this batch"),
             }
         }
+        let loading = self.ready(&message.calls, &cancel).await;
         let run = Run {
+            loading,
             registry: host.registry.snapshot(),
             active,
             earlier,
@@ -174,6 +178,7 @@ pub struct HostBuilder {
     settings: Settings,
     hook_order: Vec<String>,
     state: Arc<StateStore>,
+    waits: Waits,
 }
 
 impl Default for HostBuilder {
@@ -190,7 +195,7 @@ impl Default for HostBuilder {
             watchers: Vec::new(),
             trace_content: false,
         };
-        Self { settings, hook_order: Vec::new(), state: Arc::default() }
+        Self { settings, hook_order: Vec::new(), state: Arc::default(), waits: Waits::default() }
     }
 }
 
@@ -224,6 +229,20 @@ impl HostBuilder {
     /// `unavailable`.
     pub fn key_timeout(mut self, timeout: Duration) -> Self {
         self.settings.key_timeout = timeout;
+        self
+    }
+
+    /// How long a call may wait for plugins that are still being loaded; see [`Loading`](crate::Loading). Default 300 s.
+    /// Then it is `unavailable`.
+    pub fn load_wait(mut self, wait: Duration) -> Self {
+        self.waits.call = wait;
+        self
+    }
+
+    /// How long a front end may keep somebody waiting who lists the tools while plugins are still being loaded. Default
+    /// 20 s: clients give a server 30 or 60 s to start, and many list its tools only then.
+    pub fn list_wait(mut self, wait: Duration) -> Self {
+        self.waits.list = wait;
         self
     }
 
@@ -278,6 +297,7 @@ impl HostBuilder {
             registry: Registry::new(self.hook_order),
             state: self.state,
             keys: Arc::default(),
+            waits: self.waits,
             batches: AtomicU64::new(0),
             conversation: DEFAULT_CONVERSATION.into(),
         }))

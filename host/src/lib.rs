@@ -8,6 +8,7 @@ pub mod config;
 mod files;
 mod host;
 pub mod journal;
+mod loading;
 pub mod model;
 pub mod pipeline;
 pub mod registry;
@@ -17,3 +18,4 @@ pub mod state;
 pub mod telemetry;
 
 pub use host::{Host, HostBuilder};
+pub use loading::Loading;

@@ -17,7 +17,7 @@ pub struct Args {
 
     /// What to log to standard error: off, error, warn, info, debug, trace, or targets, for example
     /// `warn,toolgate::guest=debug`
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn,toolgate::load=info")]
     pub log: String,
 
     #[command(subcommand)]

@@ -1,5 +1,6 @@
 //! From the command line to a host with its plugins loaded.
 
+use std::convert::Infallible;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,6 +80,24 @@ fn progress(progress: &Progress) {
     }
 }
 
+/// The same for a server, which does not wait for the compiler; what takes its time is logged.
+pub fn server_loader(config: &Config) -> Result<Loader, Failure> {
+    Ok(loader(config)?.in_background().with_progress(Arc::new(log_progress)))
+}
+
+fn log_progress(progress: &Progress) {
+    match progress {
+        Progress::Compiling { plugin, bytes } => {
+            let size = *bytes as f64 / f64::from(1 << 20);
+            tracing::info!(target: "toolgate::load", "compiling {plugin} ({size:.1} MiB)");
+        }
+        Progress::Compiled { plugin, took } => {
+            tracing::info!(target: "toolgate::load", "compiled {plugin} in {:.1} s", took.as_secs_f64());
+        }
+        _ => {}
+    }
+}
+
 /// A host with all plugins.
 pub async fn host(config: &Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Failure> {
     Ok(host_and_loader(config, approver).await?.0)
@@ -86,13 +105,8 @@ pub async fn host(config: &Config, approver: Option<Arc<dyn Approver>>) -> Resul
 
 /// The same with what loads plugins later.
 pub async fn host_and_loader(config: &Config, approver: Option<Arc<dyn Approver>>) -> Result<(Host, Loader), Failure> {
-    filled(empty(config, approver), config).await
-}
-
-/// Loads all plugins into a host. Those whose definitions are known do not wait for a compiler: their calls do, and
-/// others answer meanwhile.
-pub async fn filled(host: Host, config: &Config) -> Result<(Host, Loader), Failure> {
-    let loader = loader(config)?.in_background();
+    // Plugins whose definitions are known do not wait for a compiler: their calls do, and others answer meanwhile.
+    let (host, loader) = (empty(config, approver), loader(config)?.in_background());
     config.load_plugins(&host, &loader).await.map_err(all)?;
     Ok((host, loader))
 }
@@ -111,8 +125,13 @@ pub async fn watching<T>(
     tokio::select! {
         biased;
         done = work => done,
-        never = watch(Reloader::new(config.clone(), loader), host, tell) => match never {},
+        never = reloading(Reloader::new(config.clone(), loader), host) => match never {},
     }
+}
+
+/// Loads what changes on disk, and logs it.
+pub async fn reloading(reloader: Reloader, host: &Host) -> Infallible {
+    watch(reloader, host, tell).await
 }
 
 fn tell(report: Reloaded) {

@@ -170,14 +170,18 @@ impl Connection {
         }
         match method {
             "hello" => self.answer(&id, read(params).and_then(|hello| self.hello(hello))).await,
-            "tools" => {
-                let tools = self.host.tools();
-                let list = tools.tools().map(|tool| {
-                    let (plugin, active) = (&**tool.plugin(), tool.is_initially_active());
-                    Tool { plugin, active, definition: tool.definition() }
-                });
-                self.answer(&id, read::<Nothing>(params).map(|Nothing {}| Tools { tools: list.collect() })).await
-            }
+            "tools" => match read::<Nothing>(params) {
+                Ok(Nothing {}) if self.host.loading().is_over() => self.tools(&id).await,
+                // In flight like a batch: counted, and ended with it.
+                Ok(Nothing {}) => match self.begin(&id) {
+                    Ok((_, cancel)) => {
+                        running.spawn(self.clone().tools_later(id, cancel));
+                        Ok(())
+                    }
+                    Err(refusal) => self.answer::<Empty>(&id, Err(refusal)).await,
+                },
+                Err(refusal) => self.answer::<Empty>(&id, Err(refusal)).await,
+            },
             "run" => match read::<Run<'_>>(params).and_then(batch::read).and_then(|batch| {
                 let (tag, cancel) = self.begin(&id)?;
                 Ok((batch, tag, cancel))
@@ -206,12 +210,37 @@ impl Connection {
                 });
                 self.answer(&id, ended).await
             }
-            "offer" => self.answer(&id, read(params).and_then(|offer| self.offer(offer))).await,
+            "offer" => {
+                // What toolgate.toml lists takes its names first. Nothing else is read meanwhile: a batch that follows
+                // counts on the client's hooks.
+                self.host.all_loaded().await;
+                self.answer(&id, read(params).and_then(|offer| self.offer(offer))).await
+            }
             other => {
                 let why = format!("there is no method {other:?}; there are: {}", METHODS.join(", "));
                 self.answer::<Empty>(&id, Err(Refusal::new(Code::UnknownMethod, why))).await
             }
         }
+    }
+
+    async fn tools(&self, id: &Id) -> Result<(), Closed> {
+        let tools = self.host.tools();
+        let list = tools.tools().map(|tool| {
+            let (plugin, active) = (&**tool.plugin(), tool.is_initially_active());
+            Tool { plugin, active, definition: tool.definition() }
+        });
+        self.answer(id, Ok(Tools { tools: list.collect() })).await
+    }
+
+    /// The same once plugins that are still being loaded are there, as far as a client may be kept waiting.
+    async fn tools_later(self: Arc<Self>, id: Id, cancel: CancellationToken) {
+        tokio::select! {
+            () = self.host.listable() => {}
+            () = cancel.cancelled() => {}
+        }
+        self.over(&id);
+        // Where the client is gone there is nobody to tell.
+        let _ = self.tools(&id).await;
     }
 
     async fn answer<T: Serialize>(&self, id: &Id, answer: Result<T, Refusal>) -> Result<(), Closed> {

@@ -11,6 +11,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData as McpError, RoleServer, ServerHandler};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate::Loading;
 use toolgate::model::Json;
 use toolgate::telemetry::TraceParent;
 
@@ -120,6 +121,13 @@ impl ServerHandler for Handler {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, McpError> {
         let cursor = request.and_then(|request| request.cursor);
+        // Many clients list the tools once, whatever they are told of changes.
+        if cursor.is_none() {
+            tokio::select! {
+                () = self.server.0.host.listable() => {}
+                () = self.server.0.closing.cancelled() => {}
+            }
+        }
         let active = self.conversation(&cx).active();
         tools::page(&self.server.0.host.tools(), &active, cursor.as_deref(), self.server.0.options.page)
     }
@@ -133,17 +141,24 @@ impl ServerHandler for Handler {
             return self.resume(request, &handle, &cx).await;
         }
         let conversation = self.conversation(&cx);
-        let tools = self.server.0.host.tools();
-        let Some(tool) = tools.tool(&request.name).filter(|tool| conversation.is_active(tool)).cloned() else {
-            return Err(unknown_tool(&request.name));
+        let unavailable = |why: &str| {
+            let text = format!("Tool \"{}\" was not started: {why}. Try again later.", request.name);
+            Ok(refused(text, "unavailable").into())
         };
-        drop(tools);
         let Some(permit) = self.server.permit() else {
-            let text = format!(
-                "Tool \"{}\" was not started: the server has as many calls in flight as it takes, or is about to stop. Try again later.",
-                request.name
-            );
-            return Ok(refused(text, "unavailable").into());
+            return unavailable("the server has as many calls in flight as it takes, or is about to stop");
+        };
+        let host = &self.server.0.host;
+        let tool = tokio::select! {
+            tool = host.find_tool(&request.name) => tool,
+            () = cx.ct.cancelled() => None,
+            () = self.server.0.closing.cancelled() => None,
+        };
+        let tool = match (tool, host.loading()) {
+            (Some(tool), _) if conversation.is_active(&tool) => tool,
+            (Some(_), _) | (None, Loading::Done) => return Err(unknown_tool(&request.name)),
+            (None, Loading::Failed(_)) => return unavailable("plugins that guard it could not be loaded"),
+            (None, _) => return unavailable("it is not there, and plugins are still being loaded"),
         };
         let arguments = request.arguments.unwrap_or_default();
         let arguments = match serde_json::to_string(&arguments).map(Json::parse) {

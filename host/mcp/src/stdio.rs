@@ -316,9 +316,15 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Transp
                     let (server, mut open) = (self.server.clone(), self.open.count.subscribe());
                     self.ending = Some(Box::pin(async move {
                         server.drain();
-                        let answered = open.wait_for(|open| *open == 0);
-                        if tokio::time::timeout(server.0.options.grace, answered).await.is_err() {
-                            server.cancel().await;
+                        let grace = async {
+                            // Calls of a client that has said all it wants may wait for what is still being loaded.
+                            server.0.host.all_loaded().await;
+                            tokio::time::sleep(server.0.options.grace).await;
+                        };
+                        let answered = async { open.wait_for(|open| *open == 0).await.is_ok() };
+                        tokio::select! {
+                            _ = answered => {}
+                            () = grace => server.cancel().await,
                         }
                     }));
                     continue;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
-use toolgate::Host;
 use toolgate::model::{Content, ErrorInfo, Json, Override, ToolDefinition, ToolResult};
 use toolgate::pipeline::{CallContext, Hook, HookError, HookEvent, NoLogs, Slot, Tool, ToolError};
 use toolgate::registry::Plugin;
+use toolgate::{Host, Loading};
 use toolgate_mcp::{Bridge, Options, Server, serve_connection};
 
 struct Client {
@@ -20,9 +20,13 @@ struct Client {
 
 impl Client {
     async fn open(host: Host, bridge: Bridge) -> Self {
+        Self::open_with(host, bridge, Options::default()).await
+    }
+
+    async fn open_with(host: Host, bridge: Bridge, options: Options) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = split(theirs);
-        let server = Server::new(host, bridge, Options::default());
+        let server = Server::new(host, bridge, options);
         tokio::spawn(async move { serve_connection(server, read, write, std::future::pending()).await.unwrap() });
         let (read, input) = split(ours);
         let mut client = Self { lines: BufReader::new(read).lines(), input };
@@ -121,6 +125,86 @@ async fn the_list_changes_with_what_is_loaded() {
             tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names.join(" "), listed);
     }
+}
+
+/// What the client asks while plugins are still being loaded: at once what needs none, later what is still to come.
+#[tokio::test]
+async fn lists_and_calls_wait_for_what_is_still_being_loaded() {
+    let (host, bridge) = host();
+    host.set_loading(Loading::Hooks);
+    host.load(Plugin::native("scale").tool(Weigh::named("weigh"))).unwrap();
+    let mut client = Client::open(host.clone(), bridge).await;
+    for (id, method, params) in [
+        ("list", "tools/list", json!({})),
+        ("there", "tools/call", json!({ "name": "weigh" })),
+        ("late", "tools/call", json!({ "name": "measure" })),
+        ("never", "tools/call", json!({ "name": "nobody" })),
+        ("given up", "tools/call", json!({ "name": "nobody" })),
+    ] {
+        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+    }
+    // The next line is the answer to the ping: nothing else has been answered.
+    client.send(&json!({ "jsonrpc": "2.0", "id": "ping", "method": "ping" })).await;
+    assert_eq!(client.next().await["id"], "ping");
+    let cancelled = json!({ "requestId": "given up" });
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled })).await;
+
+    host.set_loading(Loading::Tools);
+    let answer = client.next().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!("there"), &json!("one gram")));
+    host.load(Plugin::native("rule").tool(Weigh::named("measure"))).unwrap();
+    let (mut changed, mut called) = (false, false);
+    while !(changed && called) {
+        let message = client.next().await;
+        changed |= message["method"] == "notifications/tools/list_changed";
+        called |= message["id"] == "late" && message["result"]["content"][0]["text"] == "one gram";
+    }
+    host.set_loading(Loading::Done);
+    for _ in 0..2 {
+        let answer = client.next().await;
+        match answer["id"].as_str() {
+            Some("list") => assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 2, "{answer}"),
+            Some("never") => assert_eq!(answer["error"]["code"], -32602, "{answer}"),
+            _ => panic!("{answer}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn lists_and_calls_wait_within_limits() {
+    let bridge = Bridge::new(Arc::new(NoLogs));
+    let host = Host::builder().load_wait(Duration::from_millis(1)).list_wait(Duration::from_millis(1)).build();
+    host.set_loading(Loading::Hooks);
+    host.load(Plugin::native("scale").tool(Weigh::named("weigh"))).unwrap();
+    let mut client = Client::open(host, bridge).await;
+    let tools = client.request("tools/list", json!({})).await;
+    assert_eq!(tools["result"]["tools"][0]["name"], "weigh", "{tools}");
+    for tool in ["weigh", "measure"] {
+        let answer = client.request("tools/call", json!({ "name": tool })).await;
+        assert_eq!(answer["result"]["_meta"]["toolgate/error"]["kind"], "unavailable", "{answer}");
+    }
+}
+
+/// A client that says all it wants and closes its end gets its answers, however long loading takes.
+#[tokio::test]
+async fn the_end_of_the_input_does_not_end_the_wait_for_what_is_loaded() {
+    let (host, bridge) = host();
+    host.set_loading(Loading::Tools);
+    let mut options = Options::default();
+    options.grace = Duration::ZERO;
+    let mut client = Client::open_with(host.clone(), bridge, options).await;
+    client.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "weigh" } })).await;
+    client.request("ping", json!({})).await;
+    client.input.shutdown().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    host.load(Plugin::native("scale").tool(Weigh::named("weigh"))).unwrap();
+    let answer = loop {
+        let message = client.next().await;
+        if message["id"] == 2 {
+            break message;
+        }
+    };
+    assert_eq!(answer["result"]["content"][0]["text"], "one gram", "{answer}");
 }
 
 /// A client refuses a success without the data that its tool promises; a redaction must not be undone for that.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::SetOnce;
@@ -16,7 +16,7 @@ use super::exports::{HookExports, ToolExports};
 use super::inspect::{ComponentInfo, check_code};
 use super::instance::CallState;
 use super::known;
-use super::load::{HOOKS, LoadErrorReason, MAX_GIVEN_UP, Source, TOOLS, shape};
+use super::load::{COMPILE_STACK, HOOKS, LoadErrorReason, MAX_GIVEN_UP, Source, TOOLS, shape};
 use crate::model::ErrorKind;
 use crate::pipeline::ToolError;
 
@@ -215,12 +215,13 @@ fn compile(
     if busy >= MAX_GIVEN_UP {
         return Err(LoadErrorReason::CompilerBusy(busy));
     }
-    let _turn = (bytes.len() >= LARGE).then(|| engine.0.compilers.turn.lock().unwrap_or_else(PoisonError::into_inner));
+    let is_large = bytes.len() >= LARGE;
+    let _turn = is_large.then(|| engine.0.compilers.turn.lock().unwrap_or_else(PoisonError::into_inner));
     let begun = Instant::now();
     news.tell(|plugin| Progress::Compiling { plugin, bytes: bytes.len() });
-    let component = engine.0.compilers.run(|| Component::new(&engine.0.wasm, &bytes));
+    let component = engine.0.compilers.run(is_large, || Component::new(&engine.0.wasm, &bytes));
     news.tell(|plugin| Progress::Compiled { plugin, took: begun.elapsed() });
-    let component = component.map_err(|error| LoadErrorReason::Compile(format!("{error:#}")))?;
+    let component = component?.map_err(|error| LoadErrorReason::Compile(format!("{error:#}")))?;
     if let Some(cache) = &engine.0.cache {
         let kept = component.serialize().map_err(|error| format!("{error:#}"));
         let kept =
@@ -232,31 +233,34 @@ fn compile(
     Ok(component)
 }
 
-/// The threads that compile.
-#[derive(Default)]
+/// The threads that compile. Small components have threads of their own, where they do not queue behind the thousands of
+/// functions of a large one: the system shares the processors between both.
 pub struct Compilers {
     turn: Mutex<()>,
-    /// None: one for each core, shared by the process.
-    threads: Option<rayon::ThreadPool>,
+    /// Of each pool; none is one for each core.
+    threads: Option<usize>,
+    small: Pool,
+    large: Pool,
 }
+
+/// Made when it is first needed: most starts compile nothing.
+type Pool = OnceLock<Result<rayon::ThreadPool, rayon::ThreadPoolBuildError>>;
 
 impl Compilers {
     /// So many threads; without a number one for each core.
-    pub fn new(threads: Option<usize>) -> Result<Self, std::io::Error> {
-        let pool = |threads| {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .thread_name(|n| format!("toolgate-compile-{n}"))
-                .build()
-                .map_err(std::io::Error::other)
-        };
-        Ok(Self { turn: Mutex::default(), threads: threads.map(pool).transpose()? })
+    pub fn new(threads: Option<usize>) -> Self {
+        Self { turn: Mutex::default(), threads, small: Pool::new(), large: Pool::new() }
     }
 
-    fn run<R: Send>(&self, compile: impl FnOnce() -> R + Send) -> R {
-        match &self.threads {
-            Some(threads) => threads.install(compile),
-            None => compile(),
+    fn run<R: Send>(&self, is_large: bool, compile: impl FnOnce() -> R + Send) -> Result<R, LoadErrorReason> {
+        let pool = if is_large { &self.large } else { &self.small };
+        let pool = pool.get_or_init(|| {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0));
+            builder.thread_name(|n| format!("toolgate-compile-{n}")).stack_size(COMPILE_STACK).build()
+        });
+        match pool {
+            Ok(pool) => Ok(pool.install(compile)),
+            Err(error) => Err(LoadErrorReason::Compile(format!("there are no threads for it: {error}"))),
         }
     }
 }

@@ -42,7 +42,8 @@ pub struct EngineSettings {
     /// half a minute of processor time, and the machine may be busy with other things. Then it is a load error; the
     /// compiler itself cannot be stopped and goes on.
     pub compile_time: Duration,
-    /// Threads that compile. Default: one for each core.
+    /// Threads that compile, and as many for components under 2 MiB, so that those do not queue behind a large one.
+    /// Default: one for each core.
     pub compile_threads: Option<usize>,
     /// How long a call may wait for code that is still being compiled. Default 300 s, several times what the largest
     /// language runtime takes. Longer is `unavailable`.
@@ -72,7 +73,7 @@ pub enum EngineError {
     /// wasmtime refused the configuration or the machine.
     #[error("the WebAssembly engine does not start: {0:#}")]
     Engine(wasmtime::Error),
-    /// No thread for the ticker, or for the compiler.
+    /// No thread for the ticker.
     #[error("the engine's threads do not start: {0}")]
     Threads(#[from] std::io::Error),
     /// TLS does not start.
@@ -125,7 +126,7 @@ impl Engine {
         let cache = settings.cache_dir.as_ref().map(|dir| CompileCache::open(dir, settings.cache_bytes)).transpose()?;
         let slots = Arc::new(Semaphore::new(settings.instances as usize));
         let http_client = Arc::new(HttpClient::new()?);
-        let compilers = Compilers::new(settings.compile_threads)?;
+        let compilers = Compilers::new(settings.compile_threads);
         Ok(Self(Arc::new(Inner {
             compatibility: compatibility(&wasm),
             compilers,

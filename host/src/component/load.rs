@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::cache::sha256_hex;
 use super::compile::{self, Code, News, Pending, Watcher};
 use super::engine::Engine;
 use super::failure::Failure;
 use super::inspect::{CONTRACT_VERSION, ComponentInfo, InspectError};
 use super::known::{Found, look, recall};
-use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo};
+use super::plugin::{ComponentHook, ComponentTool, Described, Loaded, PluginInfo, Subscription};
 use crate::files;
 use crate::model::{DefinitionError, Json, ToolDefinition};
-use crate::pipeline::{HookEvent, LogSink, NoLogs};
+use crate::pipeline::{LogSink, NoLogs};
 use crate::registry::Plugin;
 use crate::sandbox::{Grants, Limits};
 
@@ -26,7 +24,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Compilations that were given up and still go on; no further one is begun beside so many.
 pub(super) const MAX_GIVEN_UP: usize = 2;
 /// Stack of a compiling thread: four times a usual one, since the compiler recurses along what the component nests.
-const COMPILE_STACK: usize = 8 << 20;
+pub(super) const COMPILE_STACK: usize = 8 << 20;
 /// Most tools of one component.
 const MAX_TOOLS: usize = 1_000;
 /// Most subscriptions of one component, and tool names in each.
@@ -223,72 +221,100 @@ impl Loader {
     ///
     /// Everything that is wrong with the file, its pin, its limits or its definitions; it names the plugin.
     pub async fn load(&self, spec: PluginSpec) -> Result<Plugin, LoadError> {
-        let plugin = spec.name.clone();
-        self.load_inner(spec).await.map_err(|reason| LoadError { plugin, reason })
+        match self.look(spec).await? {
+            Looked::Plugin(plugin) => Ok(*plugin),
+            Looked::Unread(unread) => self.read(*unread).await,
+        }
     }
 
-    async fn load_inner(&self, spec: PluginSpec) -> Result<Plugin, LoadErrorReason> {
+    /// The first half of [`load`](Self::load), which compiles nothing: everything, for a component that an earlier load
+    /// has come to know.
+    pub(crate) async fn look(&self, spec: PluginSpec) -> Result<Looked, LoadError> {
+        let plugin = spec.name.clone();
+        self.look_inner(spec).await.map_err(|reason| LoadError { plugin, reason })
+    }
+
+    /// The second half.
+    pub(crate) async fn read(&self, unread: Unread) -> Result<Plugin, LoadError> {
+        let plugin = unread.spec.name.clone();
+        self.read_inner(unread).await.map_err(|reason| LoadError { plugin, reason })
+    }
+
+    async fn look_inner(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
         let (spec, info, known, code) = match self.recall(&spec) {
             Some((info, known, code)) => {
                 check_spec(&spec, &info)?;
-                (spec, info, Some(known), Ok(code))
+                (spec, info, known, Ok(code))
             }
-            None => self.look_and_compile(spec).await?,
+            None => match self.look_aside(spec).await? {
+                Ok(known) => known,
+                Err(unread) => return Ok(Looked::Unread(unread)),
+            },
         };
-        let PluginSpec { name, source, limits, grants, config, tools: chosen, .. } = spec;
-        let imports_wasi = info.imports.iter().any(|name| name.starts_with("wasi:"));
-        let about = Arc::new(PluginInfo { name: name.clone(), limits, grants, config, imports_wasi });
         let (code, later) = match code {
             Ok(code) => (Pending::ready(code), None),
             Err(found) => (Pending::default(), Some(found)),
         };
-        let loaded = Arc::new(Loaded { engine: self.engine.clone(), info: about, code });
+        let loaded = self.loaded(&spec, &info, code);
         if let Some(found) = later {
-            self.compile_later(&loaded, source, found);
+            self.compile_later(&loaded, spec.source.clone(), found);
         }
-        let mut described = match known {
-            Some(known) => Described { tools: known.tools, subscriptions: known.subscriptions },
+        plugin(loaded, &spec, &info, known).map(|plugin| Looked::Plugin(Box::new(plugin)))
+    }
+
+    async fn read_inner(&self, unread: Unread) -> Result<Plugin, LoadErrorReason> {
+        let Unread { spec, info, known, found } = unread;
+        let (engine, watcher) = (self.engine.clone(), self.watcher.clone());
+        let (name, source) = (spec.name.clone(), spec.source.clone());
+        let code = self.aside(move || {
+            let news = News { plugin: &name, watcher: watcher.as_ref() };
+            compile::code(&engine, &source, found, &news)
+        });
+        let loaded = self.loaded(&spec, &info, Pending::ready(code.await?));
+        let described = match known {
+            Some(known) => known,
             None => self.describe(&loaded, &info).await?,
         };
-        check(&described)?;
-        if let Some(chosen) = &chosen {
-            choose(&mut described.tools, chosen)?;
-        }
-        let mut plugin = Plugin::native(name);
-        plugin.arguments_bytes = Some(loaded.info.limits.arguments_bytes);
-        plugin.digest = Some(info.sha256.as_str().into());
-        for definition in described.tools {
-            plugin = plugin.tool(ComponentTool { loaded: loaded.clone(), definition });
-        }
-        if info.hooks {
-            plugin = plugin.hook(ComponentHook::new(loaded, described.subscriptions));
-        }
-        Ok(plugin)
+        plugin(loaded, &spec, &info, described)
+    }
+
+    fn loaded(&self, spec: &PluginSpec, info: &ComponentInfo, code: Pending) -> Arc<Loaded> {
+        let about = PluginInfo {
+            name: spec.name.clone(),
+            limits: spec.limits,
+            grants: spec.grants.clone(),
+            config: spec.config.clone(),
+            imports_wasi: info.imports.iter().any(|name| name.starts_with("wasi:")),
+        };
+        Arc::new(Loaded { engine: self.engine.clone(), info: Arc::new(about), code })
     }
 
     /// Everything about a component that has not changed since an earlier load, without a thread to wait for: a few small
     /// reads.
-    fn recall(&self, spec: &PluginSpec) -> Option<(ComponentInfo, Description, Arc<Code>)> {
+    fn recall(&self, spec: &PluginSpec) -> Option<(ComponentInfo, Described, Arc<Code>)> {
         let info = recall(&spec.source, self.engine.0.cache.as_ref()?)?;
         let known = known_description(&self.engine, &info, &spec.config)?;
         let code = compile::recall(&self.engine, &info)?;
         Some((info, known, code))
     }
 
-    async fn look_and_compile(&self, spec: PluginSpec) -> Result<Looked, LoadErrorReason> {
+    /// The same of one that has to be read and hashed, or whose code has.
+    async fn look_aside(&self, spec: PluginSpec) -> Result<Result<Known, Box<Unread>>, LoadErrorReason> {
         let (engine, watcher, is_eager) = (self.engine.clone(), self.watcher.clone(), self.is_eager);
         let work = move || {
             let found = look(&spec.source, engine.0.cache.as_ref())?;
             let info = found.info.clone();
             check_spec(&spec, &info)?;
             let known = known_description(&engine, &info, &spec.config);
-            let code = if is_eager && known.is_some() && !compile::is_cached(&engine, &info) {
-                Err(found)
-            } else {
-                let news = News { plugin: &spec.name, watcher: watcher.as_ref() };
-                Ok(compile::code(&engine, &spec.source, found, &news)?)
-            };
-            Ok((spec, info, known, code))
+            Ok(match known {
+                Some(known) if compile::is_cached(&engine, &info) => {
+                    let news = News { plugin: &spec.name, watcher: watcher.as_ref() };
+                    let code = compile::code(&engine, &spec.source, found, &news)?;
+                    Ok((spec, info, known, Ok(code)))
+                }
+                Some(known) if is_eager => Ok((spec, info, known, Err(found))),
+                known => Err(Box::new(Unread { spec, info, known, found })),
+            })
         };
         self.aside(work).await
     }
@@ -367,8 +393,7 @@ impl Loader {
     /// From the component itself; kept for the next time.
     async fn describe(&self, loaded: &Loaded, info: &ComponentInfo) -> Result<Described, LoadErrorReason> {
         let described = loaded.describe(&self.logs).await?;
-        let description = Description { tools: described.tools, subscriptions: described.subscriptions };
-        let bytes = serde_json::to_vec(&description).map_err(|e| LoadErrorReason::Describe(e.to_string()))?;
+        let bytes = serde_json::to_vec(&described).map_err(|e| LoadErrorReason::Describe(e.to_string()))?;
         if bytes.len() > MAX_DESCRIPTION_BYTES {
             let text = format!("its definitions take {} bytes, more than {MAX_DESCRIPTION_BYTES}", bytes.len());
             return Err(LoadErrorReason::Describe(text));
@@ -379,12 +404,12 @@ impl Loader {
         {
             tracing::warn!(plugin = &*loaded.info.name, %error, "the definitions were not cached");
         }
-        Ok(Described { tools: description.tools, subscriptions: description.subscriptions })
+        Ok(described)
     }
 }
 
 /// What an earlier load has noted of what a component offers.
-fn known_description(engine: &Engine, info: &ComponentInfo, config: &Json) -> Option<Description> {
+fn known_description(engine: &Engine, info: &ComponentInfo, config: &Json) -> Option<Described> {
     let known = engine.0.cache.as_ref()?.find_document(&description_name(&info.sha256, config))?;
     serde_json::from_slice(&known).ok()
 }
@@ -394,21 +419,55 @@ fn description_name(sha256: &str, config: &Json) -> String {
     format!("{sha256}-{CONTRACT_VERSION}-{}.description", sha256_hex(config.text().as_bytes()))
 }
 
-/// [`Described`] as it is kept beside the compiled code.
-#[derive(Serialize, Deserialize)]
-struct Description {
-    tools: Vec<ToolDefinition>,
-    subscriptions: Vec<(HookEvent, Option<Vec<String>>)>,
+/// What it is, what it is known to offer, and its code or what to compile later.
+type Known = (PluginSpec, ComponentInfo, Described, Result<Arc<Code>, Found>);
+
+/// A component looked at.
+pub(crate) enum Looked {
+    /// All that there is to know was known.
+    Plugin(Box<Plugin>),
+    /// Some of it is not.
+    Unread(Box<Unread>),
 }
 
-impl Description {
-    fn names(self) -> Vec<String> {
-        self.tools.into_iter().map(|definition| definition.name).collect()
+/// A component that has to be compiled, and mostly run, before it is known what it offers.
+pub(crate) struct Unread {
+    spec: PluginSpec,
+    info: ComponentInfo,
+    known: Option<Described>,
+    found: Found,
+}
+
+impl Unread {
+    /// What it exports.
+    pub(crate) fn info(&self) -> &ComponentInfo {
+        &self.info
     }
 }
 
-/// A component looked at: what it is, what it is known to offer, and its code or what to compile later.
-type Looked = (PluginSpec, ComponentInfo, Option<Description>, Result<Arc<Code>, Found>);
+/// A plugin with what its component is known to offer, as far as the operator chose it.
+fn plugin(
+    loaded: Arc<Loaded>,
+    spec: &PluginSpec,
+    info: &ComponentInfo,
+    described: Described,
+) -> Result<Plugin, LoadErrorReason> {
+    let Described { mut tools, subscriptions } = described;
+    check(&tools, &subscriptions)?;
+    if let Some(chosen) = &spec.tools {
+        choose(&mut tools, chosen)?;
+    }
+    let mut plugin = Plugin::native(spec.name.clone());
+    plugin.arguments_bytes = Some(spec.limits.arguments_bytes);
+    plugin.digest = Some(info.sha256.as_str().into());
+    for definition in tools {
+        plugin = plugin.tool(ComponentTool { loaded: loaded.clone(), definition });
+    }
+    if info.hooks {
+        plugin = plugin.hook(ComponentHook::new(loaded, subscriptions));
+    }
+    Ok(plugin)
+}
 
 /// Reads a component file: a regular one, and not a larger one than a plugin may be (256 MiB).
 ///
@@ -465,14 +524,14 @@ fn choose(tools: &mut Vec<ToolDefinition>, chosen: &[String]) -> Result<(), Load
     Ok(())
 }
 
-fn check(described: &Described) -> Result<(), LoadErrorReason> {
+fn check(tools: &[ToolDefinition], subscriptions: &[Subscription]) -> Result<(), LoadErrorReason> {
     let too_many = |what, found, limit| {
         if found > limit { Err(LoadErrorReason::TooMany { what, found, limit }) } else { Ok(()) }
     };
-    too_many("tools", described.tools.len(), MAX_TOOLS)?;
-    too_many("subscriptions", described.subscriptions.len(), MAX_SUBSCRIPTIONS)?;
+    too_many("tools", tools.len(), MAX_TOOLS)?;
+    too_many("subscriptions", subscriptions.len(), MAX_SUBSCRIPTIONS)?;
     let mut names = std::collections::HashSet::new();
-    for definition in &described.tools {
+    for definition in tools {
         definition.check()?;
         if !names.insert(&*definition.name) {
             return Err(LoadErrorReason::Duplicate(definition.name.clone()));

@@ -27,5 +27,6 @@ pub use compile::{Progress, Watcher};
 pub use engine::{Engine, EngineError, EngineSettings};
 pub use inspect::{ComponentInfo, InspectError, inspect};
 pub use load::{LoadError, LoadErrorReason, Loader, PluginSpec, Source, read_component};
+pub(crate) use load::{Looked, Unread};
 pub use probe::Probe;
 pub(crate) use stamp::Stamp;

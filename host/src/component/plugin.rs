@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -39,11 +40,21 @@ pub struct Loaded {
     pub code: Pending,
 }
 
-/// What a component says about itself.
-#[derive(Default)]
+/// What a component says about itself, also as it is kept beside the compiled code.
+#[derive(Default, Serialize, Deserialize)]
 pub struct Described {
     pub tools: Vec<ToolDefinition>,
-    pub subscriptions: Vec<(HookEvent, Option<Vec<String>>)>,
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// An event, and the tools it is wanted of; none is all.
+pub type Subscription = (HookEvent, Option<Vec<String>>);
+
+impl Described {
+    /// Names of its tools.
+    pub fn names(self) -> Vec<String> {
+        self.tools.into_iter().map(|definition| definition.name).collect()
+    }
 }
 
 impl Loaded {

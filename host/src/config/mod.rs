@@ -3,6 +3,8 @@
 //! `raw` is the file as it is written, [`Config`] what it means; `read` collects every problem on the way. Every key is
 //! described in docs/configuration.md.
 
+#[cfg(feature = "component")]
+mod begin;
 mod error;
 mod http;
 mod limits;
@@ -29,6 +31,8 @@ use crate::model::{ExecutionMode, Json};
 use crate::pipeline::OnError;
 use crate::sandbox::{Grants, Limits};
 
+#[cfg(feature = "component")]
+pub use begin::Rest;
 pub use error::{ConfigError, Problem};
 #[cfg(feature = "component")]
 pub use open::OpenError;
@@ -73,8 +77,11 @@ pub struct Config {
     pub queue_wait: Duration,
     /// `compile-threads`: threads that compile. Default one for each core.
     pub compile_threads: Option<usize>,
-    /// `compile-wait-ms`: how long a call may wait for code that is still being compiled. Default 300 s.
+    /// `compile-wait-ms`: how long a call may wait for a plugin that is still being compiled or loaded. Default 300 s.
     pub compile_wait: Duration,
+    /// `list-wait-ms`: how long somebody who lists the tools may be kept waiting for plugins that are still being loaded.
+    /// Default 20 s.
+    pub list_wait: Duration,
     /// `[plugins.NAME]`, in the order of the file.
     pub plugins: Vec<PluginConfig>,
     /// `[[hooks]]`: in the order they run.
@@ -161,6 +168,7 @@ impl Default for Config {
             queue_wait: Duration::from_secs(30),
             compile_threads: None,
             compile_wait: Duration::from_secs(300),
+            list_wait: Duration::from_secs(20),
             plugins: Vec::new(),
             hooks: Vec::new(),
             warnings: Vec::new(),

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 
 use super::{Config, HookConfig, PluginConfig};
-use crate::component::{Engine, EngineError, EngineSettings, LoadError, Loader, PluginSpec, Source};
+use crate::component::{ComponentInfo, Engine, EngineError, EngineSettings, LoadError, Loader, PluginSpec, Source};
 use crate::registry::{Plugin, RegistryError};
 use crate::{Host, HostBuilder};
 
@@ -78,6 +78,8 @@ impl Config {
             .approval_timeout(self.approval_timeout)
             .sink_timeout(self.sink_timeout)
             .key_timeout(self.key_wait)
+            .load_wait(self.compile_wait)
+            .list_wait(self.list_wait)
             .batch_result_bytes(self.batch_result_bytes)
             .hook_order(self.hooks.iter().map(|hook| hook.plugin.as_str()))
     }
@@ -86,29 +88,6 @@ impl Config {
     /// are loaded.
     pub async fn load_plugins(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
         let mut errors = load(host, join_all(self.plugins.iter().map(|plugin| self.load_plugin(plugin, loader))).await);
-        if errors.is_empty() {
-            errors.extend(self.hooks_without_tool(host));
-        }
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
-    }
-
-    /// The first half of [`load_plugins`](Self::load_plugins), for a host that is to answer soon: the plugins in
-    /// `[[hooks]]`, without which no call may run.
-    pub async fn load_hooks(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
-        let hooks = self.plugins.iter().filter(|plugin| self.hook_of(plugin).is_some());
-        let errors = load(host, join_all(hooks.map(|plugin| self.load_plugin(plugin, loader))).await);
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
-    }
-
-    /// The second half: all other plugins, each in the host as soon as it is ready, while the host answers already. Tools
-    /// are then listed in the order they came.
-    pub async fn load_others(&self, host: &Host, loader: &Loader) -> Result<(), Vec<OpenError>> {
-        let others = self.plugins.iter().filter(|plugin| self.hook_of(plugin).is_none());
-        let each = others.map(async |plugin| {
-            let loaded = self.load_plugin(plugin, loader).await;
-            loaded.and_then(|plugin| Ok(host.load(plugin)?)).err()
-        });
-        let mut errors: Vec<OpenError> = join_all(each).await.into_iter().flatten().collect();
         if errors.is_empty() {
             errors.extend(self.hooks_without_tool(host));
         }
@@ -135,7 +114,7 @@ impl Config {
         self.hooks.iter().find(|hook| hook.plugin == plugin.name)
     }
 
-    fn hooks_without_tool(&self, host: &Host) -> Vec<OpenError> {
+    pub(super) fn hooks_without_tool(&self, host: &Host) -> Vec<OpenError> {
         let tools = host.tools();
         let missing = |hook: &HookConfig, tool: &String| {
             let there = tools.tools().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
@@ -168,7 +147,7 @@ fn load(host: &Host, plugins: impl IntoIterator<Item = Result<Plugin, OpenError>
 }
 
 impl PluginConfig {
-    fn spec(&self) -> PluginSpec {
+    pub(super) fn spec(&self) -> PluginSpec {
         let mut spec = PluginSpec::new(self.name.as_str(), Source::File(self.file.clone()));
         spec.sha256.clone_from(&self.sha256);
         spec.limits = self.limits;
@@ -178,8 +157,17 @@ impl PluginConfig {
         spec
     }
 
+    /// What [`settle`](Self::settle) would refuse, where that can be told from what the component exports.
+    pub(super) fn check_exports(&self, hook: Option<&HookConfig>, info: &ComponentInfo) -> Result<(), OpenError> {
+        match hook {
+            Some(_) if !info.hooks => Err(OpenError::NoHooks(self.name.clone())),
+            None if !info.tools => Err(OpenError::HooksNotListed(self.name.clone())),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts the operator's word over what the component offers.
-    fn settle(&self, mut plugin: Plugin, hook: Option<&HookConfig>) -> Result<Plugin, OpenError> {
+    pub(super) fn settle(&self, mut plugin: Plugin, hook: Option<&HookConfig>) -> Result<Plugin, OpenError> {
         let offered: Vec<String> = plugin.tools.iter().map(|tool| tool.definition().name.clone()).collect();
         let known = |setting: &'static str, tool: &String| match offered.contains(tool) {
             true => Ok(()),

@@ -32,6 +32,8 @@ struct Known {
     loaded: Option<Stamp>,
     /// A look of the file that was tried and refused. It is not tried again until it looks different.
     refused: Option<Stamp>,
+    /// How the file looked at first.
+    first: Option<Stamp>,
 }
 
 /// How the file looks without reading it; none where it is gone.
@@ -82,12 +84,24 @@ enum Tried {
 }
 
 impl Reloader {
-    /// Goes on from a config whose plugins have just been loaded by this loader.
+    /// Goes on from a config whose plugins this loader has loaded, or will have before the first
+    /// [`check`](Self::check): make it before them, so that no change is missed.
     pub fn new(config: Config, loader: Loader) -> Self {
         let config_stamp = look(&config.file);
-        // What stands on disk now need not be what was loaded a moment ago: the first check compares digests.
-        let plugins = config.plugins.iter().map(|plugin| (plugin.name.clone(), Known::default())).collect();
+        // What stands on disk now need not be what is loaded: the first check compares digests.
+        let known = |plugin: &PluginConfig| Known { first: look(&plugin.file), ..Known::default() };
+        let plugins = config.plugins.iter().map(|plugin| (plugin.name.clone(), known(plugin))).collect();
         Self { config, config_stamp, config_refused: None, loader, plugins }
+    }
+
+    /// Takes note of plugins that could not be loaded: they are not tried again until their files look different than
+    /// when this was made.
+    pub fn refused(&mut self, plugins: &[String]) {
+        for name in plugins {
+            if let Some(known) = self.plugins.get_mut(name) {
+                known.refused = known.first.take();
+            }
+        }
     }
 
     /// Files whose change is worth a check.
@@ -255,7 +269,7 @@ impl Reloader {
         for candidate in candidates {
             let name = candidate.config.name;
             let known = self.plugins.entry(name.clone()).or_default();
-            *known = Known { loaded: Some(candidate.stamp), refused: None };
+            *known = Known { loaded: Some(candidate.stamp), ..Known::default() };
             if there.contains(&name) { report.replaced.push(name) } else { report.loaded.push(name) }
         }
         for name in gone {

@@ -64,6 +64,7 @@ fn every_key_is_read() {
     assert_eq!((config.batch_result_bytes, config.compile_time), (32 << 20, Duration::from_secs(9)));
     assert_eq!((config.instances, config.queue_length, config.queue_wait), (8, 0, Duration::from_millis(7)));
     assert_eq!((config.compile_threads, config.compile_wait), (Some(3), Duration::from_millis(9)));
+    assert_eq!(config.list_wait, Duration::ZERO);
     assert_eq!(config.warnings, [] as [String; 0]);
 
     let [fs, gate] = &config.plugins[..] else { panic!("{:?}", config.plugins) };

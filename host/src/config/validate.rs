@@ -58,6 +58,7 @@ impl Validator<'_, '_> {
             queue_wait: raw.queue_wait.unwrap_or(defaults.queue_wait),
             compile_threads: raw.compile_threads.and_then(|n| usize::try_from(n).ok()),
             compile_wait: raw.compile_wait.unwrap_or(defaults.compile_wait),
+            list_wait: raw.list_wait.unwrap_or(defaults.list_wait),
             plugins,
             hooks,
             warnings,

@@ -17,6 +17,7 @@ use super::outcome::Outcome;
 use super::prepare::{Preparation, prepare};
 use super::sinks::Sinks;
 use super::{Approver, BatchInfo, Earlier, EventSink, HookEvent, LogSink, Watcher};
+use crate::loading::Loading;
 use crate::model::{
     AssistantMessage, ErrorInfo, ErrorKind, ExecutionMode, Json, Stage, StopReason, ToolCall, ToolResultMessage,
 };
@@ -160,6 +161,8 @@ pub(crate) struct Settings {
 /// One batch under way: what all its calls share.
 pub(crate) struct Run {
     pub settings: Arc<Settings>,
+    /// As it was when the snapshot was taken.
+    pub loading: Loading,
     pub registry: Arc<Snapshot>,
     pub active: ActiveTools,
     pub earlier: Vec<Earlier>,

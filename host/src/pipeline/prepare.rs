@@ -47,7 +47,8 @@ pub(crate) async fn prepare(run: &Run, call: &Call) -> Preparation {
 
 async fn steps(run: &Run, call: &Call, arguments: &mut Json) -> Result<Arc<RegisteredTool>, Outcome> {
     run.not_cancelled(STAGE)?;
-    let tool = found(call)?;
+    guardable(run, call)?;
+    let tool = found(run, call)?;
     not_too_large(tool, arguments)?;
     readable(tool, &call.cx.call, arguments)?;
     unambiguous(tool, arguments)?;
@@ -77,13 +78,32 @@ fn concerning(tool: &RegisteredTool, kind: ErrorKind) -> ErrorInfo {
     ErrorInfo::new(kind, STAGE).with_plugin(Some(tool.plugin().clone()))
 }
 
-fn found(call: &Call) -> Result<&Arc<RegisteredTool>, Outcome> {
+/// Nothing runs without the hooks that guard it.
+fn guardable(run: &Run, call: &Call) -> Result<(), Outcome> {
+    match run.loading.refusal() {
+        None => Ok(()),
+        Some((reason, hint)) => Err(unavailable(call, reason, hint)),
+    }
+}
+
+fn unavailable(call: &Call, reason: &str, hint: Option<String>) -> Outcome {
+    let mut info = ErrorInfo::new(ErrorKind::Unavailable, STAGE);
+    info.hint = hint;
+    Outcome::failed(format!("Tool {} was not started: {reason}", call.cx.call.name), info)
+}
+
+fn found<'a>(run: &Run, call: &'a Call) -> Result<&'a Arc<RegisteredTool>, Outcome> {
     let hint = match &call.lookup {
         Lookup::Found(tool) => return Ok(tool),
         Lookup::Inactive(tool) => Some(format!(
             "plugin {:?} offers this tool, but it is not active at this point: a result's addedToolNames activates it, or initially-active = true",
             tool.plugin()
         )),
+        Lookup::Unknown if !run.loading.is_over() => {
+            let reason = "it is not there, and plugins are still being loaded. Try again later.";
+            let hint = "raise compile-wait-ms, or run `toolgate compile` beforehand";
+            return Err(unavailable(call, reason, Some(hint.into())));
+        }
         Lookup::Unknown => None,
     };
     let mut info = ErrorInfo::new(ErrorKind::NotFound, STAGE);

@@ -15,6 +15,7 @@ mod hostile;
 mod http;
 mod javascript;
 mod keys;
+mod late;
 mod limits;
 mod numbers;
 mod properties;

@@ -1,4 +1,5 @@
-//! What a start is spared: files that are known, code that is kept, and waiting for a compiler that others need not.
+//! What a start is spared: files that are known, code that is kept, and waiting for a compiler that others need not. What
+//! comes later while a host answers is in `late`.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -7,7 +8,6 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate::Host;
 use toolgate::component::{Engine, EngineSettings, Loader, PluginSpec, Progress, Source};
-use toolgate::config::Config;
 use toolgate_tests::guests::{self, run_one};
 
 /// After this long a file's times tell whether it has changed since.
@@ -111,25 +111,4 @@ async fn a_known_file_that_changed_is_looked_at_again() {
     pinned.sha256 = Some("0".repeat(64));
     let refused = loader.load(pinned).await.err().unwrap().to_string();
     assert!(refused.contains("not the pinned one"), "{refused}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn hooks_are_there_before_any_tool() {
-    let folder = tempfile::tempdir().unwrap();
-    let toml = folder.path().join("toolgate.toml");
-    let file = |guest: &str| format!("{:?}", guests::component(guest).canonicalize().unwrap().display().to_string());
-    let text = format!(
-        "[plugins.calc]\nfile = {}\n[plugins.gate]\nfile = {}\nconfig = {{ default = \"allow\", rules = [{{ tools = \"bash\", action = \"ask\" }}] }}\n[[hooks]]\nplugin = \"gate\"\ntools = [\"calc\"]\n",
-        file("calc"),
-        file("permission-gate")
-    );
-    std::fs::write(&toml, text).unwrap();
-    let config = Config::load(&toml).unwrap();
-    let loader = Loader::new(guests::engine());
-    let host = config.host().build();
-    config.load_hooks(&host, &loader).await.unwrap();
-    let plugins = |host: &Host| host.tools().plugins().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(plugins(&host), ["gate"]);
-    config.load_others(&host, &loader).await.unwrap();
-    assert_eq!(plugins(&host), ["gate", "calc"]);
 }

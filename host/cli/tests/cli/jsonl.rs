@@ -169,6 +169,32 @@ fn the_end_of_the_input_ends_the_server() {
     assert_eq!((done.code, &*done.out), (2, ""), "{}", done.err);
 }
 
+/// New plugins, of which one does not come to an end: the server answers with the other.
+#[test]
+fn a_plugin_that_does_not_come_to_an_end_holds_nobody_up() {
+    let stuck = "[plugins.stuck]\nfile = \"GUESTS/scripted-tool.wasm\"\nconfig = { describe = \"sleep\" }\nlimits = { load-ms = 3_600_000 }\n";
+    let workspace =
+        Workspace::new_plugins(&format!("list-wait-ms = 1\n{stuck}[plugins.calc]\nfile = \"GUESTS/calc.wasm\"\n"));
+    let mut requests = String::new();
+    let run = json!({ "message": [{ "id": "a", "name": "calc", "arguments": { "expression": "6*7" } }] });
+    for (id, method, params) in [(1, "hello", json!({ "protocol": 1 })), (2, "run", run), (3, "tools", json!({}))] {
+        requests += &format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    }
+    let done = workspace.run_with(&["serve", "jsonl"], &requests);
+    let answer = |id: u32| done.lines().into_iter().find(|line| line["id"] == id).unwrap();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(answer(2)["result"]["messages"][0]["content"][0]["text"], "42");
+    assert!(answer(3)["result"]["tools"].is_array());
+    assert!(done.err.contains("compiling stuck (") && done.err.contains("calc is ready"), "{}", done.err);
+
+    // What can be said without compiling ends it at once.
+    let workspace = Workspace::new_plugins(&format!("{stuck}[plugins.text]\nfile = \"text.wasm\"\n"));
+    workspace.write("text.wasm", "not wasm");
+    let done = workspace.run_with(&["serve", "jsonl"], &requests);
+    assert_eq!((done.code, &*done.out), (3, ""), "{}", done.err);
+    assert!(done.err.starts_with("error: plugin text: the file is text"), "{}", done.err);
+}
+
 /// With `--watch` a component that is replaced on the disk has other tools, and the client is told.
 #[test]
 fn tools_that_change_on_the_disk_are_made_known() {

@@ -57,9 +57,17 @@ impl Workspace {
 
     /// With a toolgate.toml in which `GUESTS` stands for the directory of the components.
     pub fn new(config: &str) -> Self {
-        let dir = TempDir::new().unwrap();
         // Compiled code is shared by all tests, outside of what they grant.
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+        Self::with_cache(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"), config)
+    }
+
+    /// The same with a cache of its own, so that its plugins are new.
+    pub fn new_plugins(config: &str) -> Self {
+        Self::with_cache(Path::new("cache"), config)
+    }
+
+    fn with_cache(cache: &Path, config: &str) -> Self {
+        let dir = TempDir::new().unwrap();
         let config = format!("cache-dir = {cache:?}\n{config}").replace("GUESTS", guests().to_str().unwrap());
         std::fs::write(dir.path().join("toolgate.toml"), config).unwrap();
         Self(dir)

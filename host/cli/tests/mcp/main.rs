@@ -6,5 +6,6 @@ mod calls;
 mod clients;
 mod hostile;
 mod http;
+mod loading;
 mod session;
 mod support;

@@ -47,7 +47,7 @@ fn guests() -> &'static Path {
     static GUESTS: OnceLock<PathBuf> = OnceLock::new();
     GUESTS.get_or_init(|| {
         if std::env::var_os("TOOLGATE_GUESTS_BUILT").is_none() {
-            let needed = ["mcp-conformance", "misbehave", "permission-gate"];
+            let needed = ["calc", "mcp-conformance", "misbehave", "permission-gate", "scripted-tool"];
             let built = Command::new(root().join("scripts/build-guests.sh")).args(needed).status().unwrap();
             assert!(built.success(), "scripts/build-guests.sh failed");
         }
@@ -57,9 +57,17 @@ fn guests() -> &'static Path {
 
 /// A folder with the toolgate.toml of these tests.
 pub fn workspace() -> TempDir {
+    workspace_of(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"), CONFIG)
+}
+
+/// A folder with a cache of its own, so that its plugins are new.
+pub fn new_plugins(config: &str) -> TempDir {
+    workspace_of(Path::new("cache"), config)
+}
+
+fn workspace_of(cache: &Path, config: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
-    let config = format!("cache-dir = {cache:?}\n{CONFIG}").replace("GUESTS", guests().to_str().unwrap());
+    let config = format!("cache-dir = {cache:?}\n{config}").replace("GUESTS", guests().to_str().unwrap());
     std::fs::write(dir.path().join("toolgate.toml"), config).unwrap();
     dir
 }
@@ -110,7 +118,11 @@ impl Drop for Pipe {
 impl Pipe {
     /// Before anything was said.
     pub fn silent(args: &[&str]) -> Self {
-        let dir = workspace();
+        Self::silent_in(workspace(), args)
+    }
+
+    /// The same in a folder.
+    pub fn silent_in(dir: TempDir, args: &[&str]) -> Self {
         let mut child = command(dir.path(), args).spawn().unwrap();
         let (sender, lines) = channel();
         let output = child.stdout.take().unwrap();
@@ -129,10 +141,14 @@ impl Pipe {
     /// After the handshake of revision 2025-11-25.
     pub fn open(args: &[&str], capabilities: Value) -> Self {
         let mut client = Self::silent(args);
-        let answer = client.initialize("2025-11-25", capabilities);
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.shake_hands(capabilities);
         client
+    }
+
+    pub fn shake_hands(&mut self, capabilities: Value) {
+        let answer = self.initialize("2025-11-25", capabilities);
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     }
 
     pub fn initialize(&mut self, version: &str, capabilities: Value) -> Value {
@@ -275,7 +291,10 @@ impl Http {
     }
 
     pub fn start_with(args: &[&str], env: &[(&str, &str)]) -> Self {
-        let dir = workspace();
+        Self::start_in(workspace(), args, env)
+    }
+
+    pub fn start_in(dir: TempDir, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut all = vec!["--http", "127.0.0.1:0"];
         all.extend(args);
         let mut child = command(dir.path(), &all).envs(env.iter().copied()).spawn().unwrap();

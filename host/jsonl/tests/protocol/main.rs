@@ -7,4 +7,5 @@ mod batches;
 mod client_side;
 mod flow;
 mod lines;
+mod loading;
 mod support;

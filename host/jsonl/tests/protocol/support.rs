@@ -64,6 +64,11 @@ impl Client {
     pub fn silent(builder: HostBuilder, settings: Settings, stream: usize) -> Self {
         let host = builder.build();
         host.load(plugin()).unwrap();
+        Self::of_host(host, settings, stream)
+    }
+
+    /// The same with a host that is set up.
+    pub fn of_host(host: Host, settings: Settings, stream: usize) -> Self {
         let (input, from_client) = tokio::io::duplex(stream);
         let (to_client, output) = tokio::io::duplex(stream);
         let stop = CancellationToken::new();
@@ -219,15 +224,15 @@ pub fn builder() -> HostBuilder {
 }
 
 /// The native plugin.
-fn plugin() -> Plugin {
+pub fn plugin() -> Plugin {
     Plugin::native("native").tool(Do::named("do")).tool(Do::named("ask-first")).hook(Asks)
 }
 
 /// `{say?, updates?, bytes?, wait?, log?, count?}`.
-struct Do(ToolDefinition);
+pub struct Do(ToolDefinition);
 
 impl Do {
-    fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         Self(ToolDefinition::new(name, "Does what the arguments say", Json::from_value(json!({ "type": "object" }))))
     }
 }

@@ -10,6 +10,7 @@ use toolgate::telemetry::otel;
 use toolgate_mcp::{BearerToken, Bridge, HttpOptions, HttpServer, Options, Server, serve_stdio};
 
 use super::dashboard::Dashboard;
+use super::loading::Loading;
 use crate::args::{self, Shared};
 use crate::exit::{Exit, Failure};
 use crate::{cancel, setup};
@@ -99,11 +100,10 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
             .approver(Arc::new(bridge.clone()))
             .logs(Arc::new(bridge.clone()))
             .build();
-        let loader = setup::loader(&config)?.in_background();
-        tokio::select! {
+        let loading = tokio::select! {
             () = stop.cancelled() => return Ok(signals.exit_of_server()),
-            loaded = config.load_plugins(&host, &loader) => loaded.map_err(setup::all)?,
-        }
+            begun = Loading::begin(&config, &host, setup::server_loader(&config)?, args.watch) => begun?,
+        };
         let page = dashboard.open(&host, &config).await?;
         let mut options = Options::default();
         options.turn = Duration::from_secs(args.turn);
@@ -114,16 +114,16 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
         let server = Server::new(host.clone(), bridge, options);
         let serve = async {
             match http {
-                None => serve_stdio(server, stop.cancelled_owned()).await.map_err(Failure::load)?,
+                None => serve_stdio(server, stop.clone().cancelled_owned()).await.map_err(Failure::load)?,
                 Some((address, options)) => {
                     let server = HttpServer::bind(server, address, options).await.map_err(Failure::usage)?;
                     anstream::eprintln!("serving MCP at {}", server.url());
-                    server.serve(stop.cancelled_owned()).await;
+                    server.serve(stop.clone().cancelled_owned()).await;
                 }
             }
             Ok(Exit::Ok)
         };
-        setup::watching(args.watch, &config, &host, loader, page.beside(serve)).await
+        loading.beside(&host, &stop, page.beside(serve)).await
     });
     // A read of standard input may be pending for ever.
     runtime.shutdown_background();

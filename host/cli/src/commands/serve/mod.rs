@@ -2,6 +2,7 @@
 
 mod dashboard;
 mod jsonl;
+mod loading;
 pub mod mcp;
 
 use crate::args::{Serve, Shared};
