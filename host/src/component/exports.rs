@@ -50,9 +50,9 @@ impl ToolExports {
     pub async fn execute(
         &self,
         (store, instance): Entered<'_>,
-        call: &types::ToolCall,
-    ) -> Result<Result<types::ToolResult, tools::Failure>> {
-        let function: TypedFunc<(&types::ToolCall,), _> = find(store, &instance, &self.execute)?;
+        call: &types::ToolCall<'_>,
+    ) -> Result<Result<types::ToolResultResult, tools::Failure>> {
+        let function: TypedFunc<(&types::ToolCall<'_>,), _> = find(store, &instance, &self.execute)?;
         enter(store, function, (call,)).await
     }
 }
@@ -73,9 +73,9 @@ impl HookExports {
     pub async fn before_tool_call(
         &self,
         (store, instance): Entered<'_>,
-        context: &hooks::BeforeContext,
+        context: &hooks::BeforeContext<'_>,
     ) -> Result<Result<hooks::Decision, String>> {
-        let function: TypedFunc<(&hooks::BeforeContext,), _> = find(store, &instance, &self.before_tool_call)?;
+        let function: TypedFunc<(&hooks::BeforeContext<'_>,), _> = find(store, &instance, &self.before_tool_call)?;
         enter(store, function, (context,)).await
     }
 
@@ -83,15 +83,15 @@ impl HookExports {
     pub async fn after_tool_call(
         &self,
         (store, instance): Entered<'_>,
-        context: &hooks::AfterContext,
+        context: &hooks::AfterContext<'_>,
     ) -> Result<Result<Option<hooks::Override>, String>> {
-        let function: TypedFunc<(&hooks::AfterContext,), _> = find(store, &instance, &self.after_tool_call)?;
+        let function: TypedFunc<(&hooks::AfterContext<'_>,), _> = find(store, &instance, &self.after_tool_call)?;
         enter(store, function, (context,)).await
     }
 
     /// Calls `settled`.
-    pub async fn settled(&self, (store, instance): Entered<'_>, context: &hooks::SettledContext) -> Result<()> {
-        let function: TypedFunc<(&hooks::SettledContext,), ()> = find(store, &instance, &self.settled)?;
+    pub async fn settled(&self, (store, instance): Entered<'_>, context: &hooks::SettledContext<'_>) -> Result<()> {
+        let function: TypedFunc<(&hooks::SettledContext<'_>,), ()> = find(store, &instance, &self.settled)?;
         function.call_async(store, (context,)).await
     }
 }

@@ -42,7 +42,7 @@ impl CallState {
 impl types::Host for CallState {}
 
 impl progress::Host for CallState {
-    async fn update(&mut self, partial: types::ToolResult) -> Result<()> {
+    async fn update(&mut self, partial: types::ToolResultResult) -> Result<()> {
         self.host_calls += 1;
         let (true, Some(cx)) = (self.updates.open, &self.cx) else { return Ok(()) };
         let partial = match result_in(partial) {

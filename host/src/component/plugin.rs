@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::task::Poll;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +68,7 @@ impl Loaded {
         let code = self.code.get().map_err(Failure::of_tool_error)?;
         if let Some(exports) = &code.tools {
             let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
-            let outcome = timeout_at(deadline, async {
+            let outcome = within(deadline, async {
                 let (store, instance) = entry.instantiate(&code.pre).await?;
                 let guest = exports.all.load(&mut *store, &instance).map_err(Misshapen)?;
                 let definitions = guest.call_definitions(&mut *store).await?;
@@ -83,7 +85,7 @@ impl Loaded {
         }
         if let Some(exports) = &code.hooks {
             let mut entry = Entry::to_describe(&self.engine, &self.info, logs, deadline)?;
-            let outcome = timeout_at(deadline, async {
+            let outcome = within(deadline, async {
                 let (store, instance) = entry.instantiate(&code.pre).await?;
                 let guest = exports.all.load(&mut *store, &instance).map_err(Misshapen)?;
                 let subscriptions = guest.call_subscriptions(&mut *store).await?;
@@ -113,6 +115,15 @@ impl Loaded {
 
     async fn compiled(&self) -> Result<&Code, ToolError> {
         self.code.wait(self.engine.0.settings.compile_wait).await
+    }
+}
+
+/// `timeout_at` without a timer for what does not wait, as most calls do not.
+async fn within<T>(deadline: Instant, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+    let mut work = std::pin::pin!(work);
+    match std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+        Poll::Ready(done) => Ok(done),
+        Poll::Pending => timeout_at(deadline, work).await,
     }
 }
 
@@ -160,7 +171,7 @@ impl Tool for ComponentTool {
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await?;
         let mut entry =
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
-        let outcome = timeout_at(entry.deadline, async {
+        let outcome = within(entry.deadline, async {
             let entered = entry.instantiate(&code.pre).await?;
             exports.prepare_arguments(entered, &self.definition.name, arguments.text()).await
         })
@@ -201,7 +212,7 @@ impl Tool for ComponentTool {
         let mut entry =
             Entry::new(&self.loaded.engine, &self.loaded.info, Some(cx), &cx.logs).map_err(|f| self.error(f))?;
         entry.open_updates();
-        let outcome = timeout_at(entry.deadline, async {
+        let outcome = within(entry.deadline, async {
             let entered = entry.instantiate(&code.pre).await?;
             let call = bindings::call_out(&cx.call, arguments);
             match exports.execute(entered, &call).await? {
@@ -281,7 +292,7 @@ impl Hook for ComponentHook {
         let exports = self.exports(code)?;
         let _slot = self.loaded.engine.slot_unless(&cx.cancel).await.map_err(no_slot)?;
         let mut entry = self.entry(cx)?;
-        let outcome = timeout_at(entry.deadline, async {
+        let outcome = within(entry.deadline, async {
             let entered = entry.instantiate(&code.pre).await?;
             match exports.before_tool_call(entered, &bindings::before_out(&cx.call, arguments)).await? {
                 Ok(decision) => Ok(Ok(bindings::decision_in(decision)?)),
@@ -304,9 +315,10 @@ impl Hook for ComponentHook {
         let exports = self.exports(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
-        let outcome = timeout_at(entry.deadline, async {
+        let outcome = within(entry.deadline, async {
             let entered = entry.instantiate(&code.pre).await?;
-            let context = bindings::after_out(&cx.call, arguments, result, is_error, error);
+            let result = bindings::ResultOut::of(result);
+            let context = bindings::after_out(&cx.call, arguments, &result, is_error, error);
             match exports.after_tool_call(entered, &context).await? {
                 Ok(change) => Ok(Ok(change.map(bindings::override_in).transpose()?)),
                 Err(message) => Ok(Err(HookError::Returned(bounded(message)))),
@@ -329,9 +341,10 @@ impl Hook for ComponentHook {
         let exports = self.exports(code)?;
         let _slot = self.slot().await?;
         let mut entry = self.entry(cx)?;
-        let outcome = timeout_at(entry.deadline, async {
+        let outcome = within(entry.deadline, async {
             let entered = entry.instantiate(&code.pre).await?;
-            exports.settled(entered, &bindings::settled_out(&cx.call, settled)).await
+            let result = bindings::ResultOut::of(&settled.result);
+            exports.settled(entered, &bindings::settled_out(&cx.call, settled, &result)).await
         })
         .await;
         entry.finish(outcome).map_err(Failure::into_hook_error)

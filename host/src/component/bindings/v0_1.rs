@@ -10,6 +10,8 @@ wasmtime::component::bindgen!({
     world: "toolgate:plugin-io/host",
     imports: { default: async | trappable },
     exports: { default: async },
+    // What a guest is handed is lowered from where it stands: arguments and results may be large.
+    ownership: Borrowing { duplicate_if_necessary: true },
     with: { "wasi:io": wasmtime_wasi::p2::bindings::io },
 });
 
@@ -58,8 +60,8 @@ fn json_option(field: &'static str, text: Option<String>) -> Result<Option<Json>
     text.map(|text| json(field, text)).transpose()
 }
 
-fn text_of(document: &Option<Json>) -> Option<String> {
-    document.as_ref().map(|d| d.text().to_owned())
+fn text_of(document: &Option<Json>) -> Option<&str> {
+    document.as_ref().map(Json::text)
 }
 
 fn extra(annotations: Option<String>, meta: Option<String>) -> Result<ContentMeta, BadJson> {
@@ -69,16 +71,16 @@ fn extra(annotations: Option<String>, meta: Option<String>) -> Result<ContentMet
     })
 }
 
-fn content_in(block: types::ContentBlock) -> Result<Content, BadJson> {
+fn content_in(block: types::ContentBlockResult) -> Result<Content, BadJson> {
     Ok(match block {
-        types::ContentBlock::Text(t) => Content::Text { text: t.text, extra: extra(t.annotations, t.meta)? },
-        types::ContentBlock::Image(m) => {
+        types::ContentBlockResult::Text(t) => Content::Text { text: t.text, extra: extra(t.annotations, t.meta)? },
+        types::ContentBlockResult::Image(m) => {
             Content::Image { data: Bytes::from(m.data), mime_type: m.mime_type, extra: extra(m.annotations, m.meta)? }
         }
-        types::ContentBlock::Audio(m) => {
+        types::ContentBlockResult::Audio(m) => {
             Content::Audio { data: Bytes::from(m.data), mime_type: m.mime_type, extra: extra(m.annotations, m.meta)? }
         }
-        types::ContentBlock::ResourceLink(l) => Content::ResourceLink {
+        types::ContentBlockResult::ResourceLink(l) => Content::ResourceLink {
             uri: l.uri,
             name: l.name,
             title: l.title,
@@ -87,52 +89,49 @@ fn content_in(block: types::ContentBlock) -> Result<Content, BadJson> {
             size: l.size,
             extra: extra(l.annotations, l.meta)?,
         },
-        types::ContentBlock::EmbeddedResource(r) => Content::Resource {
+        types::ContentBlockResult::EmbeddedResource(r) => Content::Resource {
             uri: r.uri,
             mime_type: r.mime_type,
             body: match r.body {
-                types::ResourceBody::Text(text) => model::ResourceBody::Text(text),
-                types::ResourceBody::Blob(data) => model::ResourceBody::Blob(Bytes::from(data)),
+                types::ResourceBodyResult::Text(text) => model::ResourceBody::Text(text),
+                types::ResourceBodyResult::Blob(data) => model::ResourceBody::Blob(Bytes::from(data)),
             },
             extra: extra(r.annotations, r.meta)?,
         },
     })
 }
 
-fn content_out(content: &Content) -> types::ContentBlock {
-    let media = |data: &Bytes, mime_type: &str, extra: &ContentMeta| types::Media {
-        data: data.to_vec(),
-        mime_type: mime_type.to_owned(),
-        annotations: text_of(&extra.annotations),
-        meta: text_of(&extra.meta),
-    };
+fn content_out(content: &Content) -> types::ContentBlockParam<'_> {
+    fn media<'a>(data: &'a Bytes, mime_type: &'a str, extra: &'a ContentMeta) -> types::MediaParam<'a> {
+        types::MediaParam { data, mime_type, annotations: text_of(&extra.annotations), meta: text_of(&extra.meta) }
+    }
     match content {
-        Content::Text { text, extra } => types::ContentBlock::Text(types::Text {
-            text: text.clone(),
+        Content::Text { text, extra } => types::ContentBlockParam::Text(types::TextParam {
+            text,
             annotations: text_of(&extra.annotations),
             meta: text_of(&extra.meta),
         }),
-        Content::Image { data, mime_type, extra } => types::ContentBlock::Image(media(data, mime_type, extra)),
-        Content::Audio { data, mime_type, extra } => types::ContentBlock::Audio(media(data, mime_type, extra)),
+        Content::Image { data, mime_type, extra } => types::ContentBlockParam::Image(media(data, mime_type, extra)),
+        Content::Audio { data, mime_type, extra } => types::ContentBlockParam::Audio(media(data, mime_type, extra)),
         Content::ResourceLink { uri, name, title, description, mime_type, size, extra } => {
-            types::ContentBlock::ResourceLink(types::ResourceLink {
-                uri: uri.clone(),
-                name: name.clone(),
-                title: title.clone(),
-                description: description.clone(),
-                mime_type: mime_type.clone(),
+            types::ContentBlockParam::ResourceLink(types::ResourceLinkParam {
+                uri,
+                name,
+                title: title.as_deref(),
+                description: description.as_deref(),
+                mime_type: mime_type.as_deref(),
                 size: *size,
                 annotations: text_of(&extra.annotations),
                 meta: text_of(&extra.meta),
             })
         }
         Content::Resource { uri, mime_type, body, extra } => {
-            types::ContentBlock::EmbeddedResource(types::EmbeddedResource {
-                uri: uri.clone(),
-                mime_type: mime_type.clone(),
+            types::ContentBlockParam::EmbeddedResource(types::EmbeddedResourceParam {
+                uri,
+                mime_type: mime_type.as_deref(),
                 body: match body {
-                    model::ResourceBody::Text(text) => types::ResourceBody::Text(text.clone()),
-                    model::ResourceBody::Blob(data) => types::ResourceBody::Blob(data.to_vec()),
+                    model::ResourceBody::Text(text) => types::ResourceBodyParam::Text(text),
+                    model::ResourceBody::Blob(data) => types::ResourceBodyParam::Blob(data),
                 },
                 annotations: text_of(&extra.annotations),
                 meta: text_of(&extra.meta),
@@ -142,7 +141,7 @@ fn content_out(content: &Content) -> types::ContentBlock {
 }
 
 /// A guest's result as the model has it.
-pub fn result_in(result: types::ToolResult) -> Result<model::ToolResult, BadJson> {
+pub fn result_in(result: types::ToolResultResult) -> Result<model::ToolResult, BadJson> {
     Ok(model::ToolResult {
         content: result.content.into_iter().map(content_in).collect::<Result<_, _>>()?,
         details: json_option("details", result.details)?,
@@ -154,55 +153,78 @@ pub fn result_in(result: types::ToolResult) -> Result<model::ToolResult, BadJson
     })
 }
 
-fn result_out(result: &model::ToolResult) -> types::ToolResult {
-    types::ToolResult {
-        content: result.content.iter().map(content_out).collect(),
-        details: text_of(&result.details),
-        structured_content: text_of(&result.structured_content),
-        usage: text_of(&result.usage),
-        is_error: result.is_error,
-        terminate: result.terminate,
-        added_tool_names: result.added_tool_names.clone(),
+/// A result for a guest, which borrows its lists from here and all else from the result.
+pub struct ResultOut<'a> {
+    result: &'a model::ToolResult,
+    content: Vec<types::ContentBlockParam<'a>>,
+    added_tool_names: Option<Vec<&'a str>>,
+}
+
+impl<'a> ResultOut<'a> {
+    /// Of a result of the model's.
+    pub fn of(result: &'a model::ToolResult) -> Self {
+        let names = |names: &'a Vec<String>| names.iter().map(String::as_str).collect();
+        Self {
+            result,
+            content: result.content.iter().map(content_out).collect(),
+            added_tool_names: result.added_tool_names.as_ref().map(names),
+        }
+    }
+
+    fn lower(&'a self) -> types::ToolResultParam<'a> {
+        types::ToolResultParam {
+            content: &self.content,
+            details: text_of(&self.result.details),
+            structured_content: text_of(&self.result.structured_content),
+            usage: text_of(&self.result.usage),
+            is_error: self.result.is_error,
+            terminate: self.result.terminate,
+            added_tool_names: self.added_tool_names.as_deref(),
+        }
     }
 }
 
 /// A call with the arguments a guest is to see.
-pub fn call_out(call: &model::ToolCall, arguments: &Json) -> types::ToolCall {
-    types::ToolCall { id: call.id.to_string(), name: call.name.to_string(), arguments: arguments.text().to_owned() }
+pub fn call_out<'a>(call: &'a model::ToolCall, arguments: &'a Json) -> types::ToolCall<'a> {
+    types::ToolCall { id: &call.id, name: &call.name, arguments: arguments.text() }
 }
 
-fn error_out(error: Option<&model::ErrorInfo>) -> Option<types::CallError> {
-    error.map(|e| types::CallError { kind: e.kind.as_str().to_owned(), stage: e.stage.as_str().to_owned() })
+fn error_out(error: Option<&model::ErrorInfo>) -> Option<types::CallError<'static>> {
+    error.map(|e| types::CallError { kind: e.kind.as_str(), stage: e.stage.as_str() })
 }
 
 /// The context of a before hook.
-pub fn before_out(call: &model::ToolCall, arguments: &Json) -> hooks::BeforeContext {
-    hooks::BeforeContext { call: call_out(call, &call.arguments), arguments: arguments.text().to_owned() }
+pub fn before_out<'a>(call: &'a model::ToolCall, arguments: &'a Json) -> hooks::BeforeContext<'a> {
+    hooks::BeforeContext { call: call_out(call, &call.arguments), arguments: arguments.text() }
 }
 
 /// The context of an after hook.
-pub fn after_out(
-    call: &model::ToolCall,
-    arguments: &Json,
-    result: &model::ToolResult,
+pub fn after_out<'a>(
+    call: &'a model::ToolCall,
+    arguments: &'a Json,
+    result: &'a ResultOut<'_>,
     is_error: bool,
     error: Option<&model::ErrorInfo>,
-) -> hooks::AfterContext {
+) -> hooks::AfterContext<'a> {
     hooks::AfterContext {
         call: call_out(call, &call.arguments),
-        arguments: arguments.text().to_owned(),
-        tool_result: result_out(result),
+        arguments: arguments.text(),
+        tool_result: result.lower(),
         is_error,
         error: error_out(error),
     }
 }
 
 /// The context of a settled hook.
-pub fn settled_out(call: &model::ToolCall, settled: &pipeline::Settled) -> hooks::SettledContext {
+pub fn settled_out<'a>(
+    call: &'a model::ToolCall,
+    settled: &'a pipeline::Settled,
+    result: &'a ResultOut<'_>,
+) -> hooks::SettledContext<'a> {
     hooks::SettledContext {
         call: call_out(call, &call.arguments),
-        arguments: settled.arguments.text().to_owned(),
-        tool_result: result_out(&settled.result),
+        arguments: settled.arguments.text(),
+        tool_result: result.lower(),
         is_error: settled.is_error,
         error: error_out(settled.error.as_ref()),
         duration_ms: settled.duration.as_secs_f64() * 1e3,
