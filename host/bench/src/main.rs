@@ -115,7 +115,8 @@ fn main() -> Fallible<()> {
     if !args.guest.is_file() {
         return Err(format!("{} is missing; scripts/build-guests.sh bench-guest makes it", args.guest.display()).into());
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // As the command has it, for bare calls too.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().global_queue_interval(8).build()?;
     match args.command {
         Some(Command::Count { calls }) => return count::run(&args.guest, calls),
         Some(Command::Once { case, calls, cache }) => {

@@ -25,7 +25,7 @@ use crate::{cancel, input, output, setup};
 
 pub fn run(shared: &Shared, args: Run, screen: Screen) -> Result<Exit, Failure> {
     let config = setup::config(shared)?;
-    let runtime = setup::runtime()?;
+    let runtime = setup::runtime(None)?;
     let (out, writer) = output::open();
     let done = runtime.block_on(turns(&config, &args, screen, out));
     // A thread of the pool may still wait for a file.

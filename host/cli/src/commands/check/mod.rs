@@ -73,7 +73,7 @@ fn spec(plugin: &PluginConfig) -> PluginSpec {
 /// Everything that needs it to be compiled.
 fn loaded(args: &Check, config: &Config, report: &mut Report, findings: &mut Findings) -> Result<Exit, Failure> {
     let Some(plugin) = config.plugins.first() else { return Ok(Exit::Ok) };
-    let runtime = setup::runtime()?;
+    let runtime = setup::runtime(None)?;
     let loader = setup::loader(config)?;
     let done = runtime.block_on(async {
         // Definitions first: they are what most authors get wrong.

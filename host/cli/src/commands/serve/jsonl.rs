@@ -10,7 +10,7 @@ use crate::{cancel, setup};
 
 pub fn run(shared: &Shared, args: &Jsonl) -> Result<Exit, Failure> {
     let config = setup::config(shared)?;
-    let runtime = setup::runtime()?;
+    let runtime = setup::runtime(None)?;
     let served = runtime.block_on(async {
         let stop = cancel::on_signals();
         let dashboard = Dashboard::new(&args.dashboard);

@@ -84,11 +84,7 @@ pub struct Mcp {
 pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
     let config = setup::config(shared)?;
     let http = args.http.map(|address| Ok((address, http_options(args)?))).transpose()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK)
-        .build()
-        .map_err(Failure::load)?;
+    let runtime = setup::runtime(Some(STACK))?;
     let served = runtime.block_on(async {
         let signals = cancel::on_signals();
         let stop = signals.token.clone();
