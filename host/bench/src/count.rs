@@ -9,6 +9,7 @@ use toolgate::model::Json;
 use wasmtime::component::Component;
 
 use crate::floor::{Allocation, Bare, engine};
+use crate::load::SETTLED;
 use crate::product::{self, Hooks, Surroundings};
 use crate::{Fallible, large};
 
@@ -25,6 +26,9 @@ pub fn run(guest: &Path, calls: usize) -> Fallible<()> {
     let cache = tempfile::tempdir()?;
     // Compiled under valgrind, which shows another processor than there is, but not counted.
     valgrind("none", guest, cache.path(), "compile", 0)?;
+    // Code that was just written is read through once more at its next use; that is not a call's.
+    std::thread::sleep(SETTLED);
+    valgrind("none", guest, cache.path(), "execute", 0)?;
     println!("instructions per call, counted by valgrind (system calls are not in it)");
     let mut bare = f64::NAN;
     for case in CASES {

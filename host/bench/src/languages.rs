@@ -10,8 +10,8 @@ use toolgate::component::{Loader, PluginSpec, Source};
 use crate::floor::SLOTS;
 use crate::measure::{Effort, quantile, side_by_side, sorted, under_load};
 use crate::product;
-use crate::report::Report;
-use crate::{Bench, Fallible, memory};
+use crate::report::{Goal, Report};
+use crate::{Bench, Fallible, large, memory};
 
 const LANGUAGES: [(&str, &str); 2] = [("QuickJS", "quickjs.wasm"), ("StarlingMonkey", "starlingmonkey.wasm")];
 
@@ -34,6 +34,12 @@ async fn one(bench: &Bench, report: &mut Report, language: &str, component: &Pat
     let begin = Instant::now();
     let host = host(&loader, component).await?;
     numbers.push(("compile and load".to_owned(), begin.elapsed().as_secs_f64(), "s"));
+    let megabytes = std::fs::metadata(component)?.len() as f64 / 1e6;
+    let peak = large::peak_of(bench, component, large::COMPILE)? * 1024.0 / 1e6;
+    numbers.push((format!("compiling its {megabytes:.1} MB, peak memory"), peak, "MB"));
+    if megabytes > 12.0 {
+        report.goal(Goal::at_most(format!("memory to compile {megabytes:.1} MB"), peak, 1_000.0, "MB"));
+    }
     let begin = Instant::now();
     drop(self::host(&loader, component).await?);
     numbers.push(("load, cached".to_owned(), begin.elapsed().as_secs_f64() * 1e3, "ms"));

@@ -7,15 +7,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate::Host;
-use toolgate::component::Loader;
+use toolgate::component::{Loader, PluginSpec, Source};
 use toolgate::pipeline::{Batch, EventSink};
+use wasmtime::component::Component;
 
+use crate::floor::{Allocation, Bare, engine};
 use crate::measure::{Case, Effort, side_by_side};
 use crate::product::{self, Count, Hooks};
 use crate::report::{Goal, Report};
 use crate::{Bench, Fallible, memory};
 
 const UPDATES: u64 = 100_000;
+
+/// The case that compiles its component and does nothing else.
+pub const COMPILE: &str = "compile";
 
 pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
     let loader = Loader::new(product::engine(Some(bench.cache.path()), 8)?);
@@ -38,13 +43,11 @@ pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
         let series = side_by_side(&cases, effort).await;
         report.series(&format!("{} KiB of arguments, echoed", bytes >> 10), &series);
     }
-    let images = [1 << 20, 10_000_000].map(|bytes: usize| {
-        let mut case = call(&host, "image", format!(r#"{{"n":{bytes}}}"#).into());
-        case.name = format!("image of {bytes} bytes");
-        case
-    });
-    let series = side_by_side(&images, effort).await;
-    report.series("Images (ratio: to the smaller one)", &series);
+    for bytes in [1_000_000, 10_000_000] {
+        let arguments: Arc<str> = format!(r#"{{"n":{bytes}}}"#).into();
+        let cases = [bare(bench, &arguments)?, call(&host, "image", arguments)];
+        report.series(&format!("An image of {} MB", bytes / 1_000_000), &side_by_side(&cases, effort).await);
+    }
 
     let mut best = 0f64;
     let mut rates = Vec::new();
@@ -84,6 +87,21 @@ fn text_arguments(bytes: usize) -> String {
     format!(r#"{{"path":"a.txt","content":"{}"}}"#, line.repeat(bytes / line.len()))
 }
 
+/// wasmtime directly, for what the guest and its memory cost by themselves.
+fn bare(bench: &Bench, arguments: &Arc<str>) -> Fallible<Case> {
+    let engine = engine(Allocation::Pooled, 8)?;
+    let component = Component::from_file(&engine, &bench.guest)?;
+    let bare = Arc::new(Bare::new(engine, &component)?);
+    let arguments = arguments.clone();
+    Ok(Case::new("bare", move || {
+        let (bare, arguments) = (bare.clone(), arguments.clone());
+        async move {
+            let answered = bare.call("image", &arguments).await;
+            assert!(matches!(answered, Ok(1)), "{answered:?}");
+        }
+    }))
+}
+
 fn call(host: &Host, tool: &'static str, arguments: Arc<str>) -> Case {
     let host = host.clone();
     Case::new("pipeline", move || {
@@ -109,11 +127,15 @@ async fn updates(host: &Host) -> Fallible<f64> {
     Ok(UPDATES as f64 / took.as_secs_f64())
 }
 
-/// Peak memory of one call in a process of its own, in KiB above what was there before.
 fn peak(bench: &Bench, case: &str) -> Fallible<f64> {
+    peak_of(bench, &bench.guest, case)
+}
+
+/// Peak memory of one call, or of compiling, in a process of its own, in KiB above what was there before.
+pub fn peak_of(bench: &Bench, component: &Path, case: &str) -> Fallible<f64> {
     let output = Command::new(std::env::current_exe()?)
         .arg("--guest")
-        .arg(&bench.guest)
+        .arg(component)
         .args(["once", &format!("peak: {case}"), "1", "--cache"])
         .arg(bench.cache.path())
         .output()?;
@@ -123,6 +145,13 @@ fn peak(bench: &Bench, case: &str) -> Fallible<f64> {
 
 /// In the process of its own: prints the number.
 pub async fn measure_peak(guest: &Path, cache: &Path, case: &str) -> Fallible<()> {
+    if case == COMPILE {
+        let loader = Loader::new(product::engine(None, 8)?);
+        let before = memory::field("/proc/self/status", "VmRSS:")?;
+        loader.load(PluginSpec::new("compiled", Source::File(guest.to_owned()))).await?;
+        println!("{}", memory::field("/proc/self/status", "VmHWM:")? - before);
+        return Ok(());
+    }
     let loader = Loader::new(product::engine(Some(cache), 8)?);
     let host = product::host(&loader, guest, Hooks::default()).await?;
     // What the first call makes once.

@@ -16,7 +16,7 @@ use crate::{Bench, Fallible};
 const FOLDER: usize = 50;
 
 /// A file younger than this is looked at anew each time, since a change would not show in its times.
-const SETTLED: Duration = Duration::from_millis(2_200);
+pub const SETTLED: Duration = Duration::from_millis(2_200);
 
 pub async fn run(bench: &Bench, report: &mut Report) -> Fallible<()> {
     let folder = tempfile::tempdir()?;
