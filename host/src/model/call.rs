@@ -70,9 +70,9 @@ pub struct AssistantMessage {
     pub raw: Option<Json>,
 }
 
-/// Bytes of arguments that are parsed before it is known whether anybody wants them: parsed, they take up to seventy
-/// times as much.
-const MAX_READ_AT_ONCE: usize = 4 << 10;
+/// Bytes of arguments that are read before it is known whether anybody wants them: 1 MiB, the most that a tool takes by
+/// default. Read, they take up to sixteen times as much.
+const MAX_READ_AT_ONCE: usize = 1 << 20;
 
 /// Why a document is no assistant message.
 #[derive(Debug, thiserror::Error)]

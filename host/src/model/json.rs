@@ -50,8 +50,9 @@ pub enum JsonError {
 }
 
 impl Json {
-    /// Reads a document and keeps what it found, up to eight times the bytes of the text; for what the host itself looks
-    /// into. Its parsed form, [`value`](Self::value), takes up to seventy times the bytes: bound the text first.
+    /// Reads a document and keeps where its parts are, in up to sixteen times the bytes of the text; for what the host
+    /// itself looks into. The form that [`value`](Self::value) gives takes up to seventy times the bytes: bound the text
+    /// first.
     pub fn parse(text: impl Into<String>) -> Result<Self, JsonError> {
         let text = trimmed(text.into())?;
         let tape = match Tape::of(&text) {
