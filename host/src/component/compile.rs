@@ -16,7 +16,8 @@ use super::exports::{HookExports, ToolExports};
 use super::inspect::{ComponentInfo, check_code};
 use super::instance::CallState;
 use super::known;
-use super::load::{COMPILE_STACK, HOOKS, LoadErrorReason, MAX_GIVEN_UP, Source, TOOLS, shape};
+use super::load::{COMPILE_STACK, HOOKS, MAX_GIVEN_UP, Source, TOOLS};
+use super::load_error::{LoadErrorReason, shape};
 use crate::model::ErrorKind;
 use crate::pipeline::ToolError;
 

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{CompileCache, sha256_hex};
 use super::inspect::{CONTRACT_VERSION, ComponentInfo, inspect};
-use super::load::{LoadErrorReason, Source, read_component};
+use super::load::{Source, read_component};
+use super::load_error::LoadErrorReason;
 use super::stamp::Stamp;
 
 /// Changes with what [`inspect`] finds or refuses.

@@ -18,7 +18,8 @@ use super::exports::{HookExports, ToolExports};
 use super::failure::{Failure, Refused, bounded};
 use super::instance::Entry;
 use super::keys;
-use super::load::{self, HOOKS, LoadErrorReason, MAX_DESCRIPTION_BYTES, TOOLS};
+use super::load::{HOOKS, MAX_DESCRIPTION_BYTES, TOOLS};
+use super::load_error::{LoadErrorReason, shape};
 use crate::model::{ErrorInfo, ErrorKind, Json, Override, ToolDefinition, ToolResult};
 use crate::pipeline::{
     CallContext, Decision, Hook, HookError, HookEvent, Key, LogSink, Settled, Slot, Tool, ToolError,
@@ -138,7 +139,7 @@ fn well_shaped<T, E>(
     interface: &'static str,
 ) -> Result<Result<wasmtime::Result<T>, E>, LoadErrorReason> {
     match outcome {
-        Ok(Err(error)) if error.is::<Misshapen>() => Err(load::shape(interface)(error)),
+        Ok(Err(error)) if error.is::<Misshapen>() => Err(shape(interface)(error)),
         other => Ok(other),
     }
 }

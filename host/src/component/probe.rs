@@ -9,7 +9,8 @@ use super::compile::{self, News, Pending};
 use super::failure::Failure;
 use super::instance::Entry;
 use super::known::look;
-use super::load::{LoadError, LoadErrorReason, Loader, PluginSpec};
+use super::load::{Loader, PluginSpec};
+use super::load_error::{LoadError, LoadErrorReason};
 use super::plugin::{Loaded, PluginInfo};
 use crate::pipeline::{HookEvent, LogSink, NoLogs};
 

@@ -19,6 +19,16 @@ pub(super) enum Instance<'a> {
     Name(&'a str),
 }
 
+impl<'a> Instance<'a> {
+    /// What it is, where it is a part of the document.
+    fn look(self) -> Option<Look<'a>> {
+        match self {
+            Self::Part(node) => Some(node.look()),
+            Self::Name(_) => None,
+        }
+    }
+}
+
 impl Json for InText {
     type Node<'a> = Instance<'a>;
     type PreparedKey = Box<str>;
@@ -42,22 +52,16 @@ impl<'a> Node<'a, InText> for Instance<'a> {
     type Number = Digits<'a>;
 
     fn as_object(&self) -> Option<Members<'a>> {
-        match self {
-            Self::Part(node) => match node.look() {
-                Look::Object(members) => Some(members),
-                _ => None,
-            },
-            Self::Name(_) => None,
+        match self.look()? {
+            Look::Object(members) => Some(members),
+            _ => None,
         }
     }
 
     fn as_array(&self) -> Option<Items<'a>> {
-        match self {
-            Self::Part(node) => match node.look() {
-                Look::Array(items) => Some(items),
-                _ => None,
-            },
-            Self::Name(_) => None,
+        match self.look()? {
+            Look::Array(items) => Some(items),
+            _ => None,
         }
     }
 
@@ -72,22 +76,16 @@ impl<'a> Node<'a, InText> for Instance<'a> {
     }
 
     fn as_number(&self) -> Option<Digits<'a>> {
-        match self {
-            Self::Part(node) => match node.look() {
-                Look::Number(digits) => Some(Digits(digits)),
-                _ => None,
-            },
-            Self::Name(_) => None,
+        match self.look()? {
+            Look::Number(digits) => Some(Digits(digits)),
+            _ => None,
         }
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        match self {
-            Self::Part(node) => match node.look() {
-                Look::Bool(value) => Some(value),
-                _ => None,
-            },
-            Self::Name(_) => None,
+        match self.look()? {
+            Look::Bool(value) => Some(value),
+            _ => None,
         }
     }
 
@@ -112,15 +110,9 @@ impl<'a> Node<'a, InText> for Instance<'a> {
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        let Self::Part(node) = self else { return cmp::equal(&self.to_value(), expected) };
-        match (node.look(), expected) {
-            (Look::String(written), Value::String(expected)) => written.says(expected),
-            (Look::Bool(value), Value::Bool(expected)) => value == *expected,
-            (Look::Null, Value::Null) => true,
-            (Look::Number(_), Value::Number(_))
-            | (Look::Array(_), Value::Array(_))
-            | (Look::Object(_), Value::Object(_)) => cmp::equal(&self.to_value(), expected),
-            _ => false,
+        match self {
+            Self::Part(node) => equal(*node, expected),
+            Self::Name(name) => expected == *name,
         }
     }
 
@@ -136,6 +128,26 @@ impl<'a> Node<'a, InText> for Instance<'a> {
             Self::Part(node) => Some(NodeIdentity::tagged(node.tape(), node.place())),
             Self::Name(_) => None,
         }
+    }
+}
+
+/// Whether a part says what a value of the schema does. It costs no more than that value is large, however large the
+/// part: an `enum` may have thousands of them.
+fn equal(node: model::Node<'_>, expected: &Value) -> bool {
+    match (node.look(), expected) {
+        (Look::Null, Value::Null) => true,
+        (Look::Bool(value), Value::Bool(expected)) => value == *expected,
+        // By value, `1.0` is `1`: the library's own comparison.
+        (Look::Number(_), Value::Number(_)) => cmp::equal(&node.to_value(), expected),
+        (Look::String(written), Value::String(expected)) => written.says(expected),
+        (Look::Array(items), Value::Array(expected)) => {
+            items.len() == expected.len() && items.zip(expected).all(|(item, expected)| equal(item, expected))
+        }
+        (Look::Object(members), Value::Object(expected)) => {
+            members.len() == expected.len()
+                && expected.iter().all(|(key, value)| members.get(key).is_some_and(|member| equal(member, value)))
+        }
+        _ => false,
     }
 }
 

@@ -110,6 +110,21 @@ fn as_deep_as_allowed_still_compiles_and_checks() {
     assert_eq!(schema.check(&parse(&arguments)).unwrap().paths.len(), 1);
 }
 
+/// Each comparison ends where the two differ, and none reads the arguments as a whole.
+#[test]
+fn a_large_enum_of_arrays_and_objects_is_compared_with_large_arguments() {
+    let choices: Vec<Value> = (0..5_000).map(|n| json!([n, {"n": n}])).collect();
+    let schema = Schema::compile(&json!({"properties": {"v": {"enum": choices}}})).unwrap();
+    assert!(schema.check(&parse(r#"{"v":[4999,{"n":4999.0}]}"#)).is_ok());
+    for long in [vec![json!([0]); 10_000], vec![json!("\n"); 10_000]] {
+        assert!(schema.check(&json!({ "v": long }).into()).is_err());
+    }
+    let text = Schema::compile(&json!({"properties": {"v": {"enum": ["\n\u{e9}", 1, [2]]}}})).unwrap();
+    assert!(text.check(&parse(r#"{"v":"\n\u00e9"}"#)).is_ok());
+    assert!(text.check(&parse(r#"{"v":"\\n\u00e9"}"#)).is_err());
+    assert!(text.check(&parse(&format!(r#"{{"v":"{}"}}"#, r"\u000a".repeat(100_000)))).is_err());
+}
+
 #[test]
 fn a_large_enum_compiles() {
     let names: Vec<String> = (0..20_000).map(|index| format!("name-{index}")).collect();
