@@ -36,7 +36,7 @@ golden *ARGS:
 validation *FILE:
     cargo run --quiet --bin validation -- {{FILE}}
 
-# fuzz a target (validate, config, load, batch; default all) for so many seconds (default 60)
+# fuzz a target (read, validate, config, load, batch; default all) for so many seconds (default 60)
 fuzz *ARGS:
     scripts/fuzz.sh {{ARGS}}
 

@@ -4,7 +4,7 @@
 #
 #   scripts/fuzz.sh [TARGET [SECONDS [LIBFUZZER-OPTION...]]]
 #
-# TARGET: validate (arguments against a schema), config (toolgate.toml), load (components), batch (a batch of scripted
+# TARGET: read (any text as a document), validate (arguments against a schema), config (toolgate.toml), load (components), batch (a batch of scripted
 # tools and hooks). Without one, each of them. SECONDS: 60 by default. What each target does is in tests/src/fuzz.
 # Everything is built once more, with instrumentation, in target/fuzz: load and batch include the WebAssembly engine, about
 # 20 CPU minutes. Corpora are kept in target/fuzz/corpus; an input that fails is left in tests/fuzz/artifacts.
@@ -21,10 +21,10 @@ fuzz() { # TARGET SECONDS LIBFUZZER-OPTION...
   shift 2
   local features=() options=(-max_len=4096)
   case $target in
-    validate | config) features=(--no-default-features) ;;
+    read | validate | config) features=(--no-default-features) ;;
     load) options=(-max_len=262144 -len_control=1000) ;;
     batch) options=(-max_len=600) ;;
-    *) echo "no target $target: validate, config, load or batch" >&2; exit 2 ;;
+    *) echo "no target $target: read, validate, config, load or batch" >&2; exit 2 ;;
   esac
   [ ! -e "tests/fuzz/$target.dict" ] || options+=("-dict=tests/fuzz/$target.dict")
   if [ "$target" = batch ]; then scripts/build-guests.sh scripted-tool scripted-hook; fi
@@ -37,5 +37,5 @@ fuzz() { # TARGET SECONDS LIBFUZZER-OPTION...
 if [ -n "$target" ]; then
   fuzz "$target" "$seconds" "${@:3}"
 else
-  for target in validate config load batch; do fuzz "$target" "$seconds"; done
+  for target in read validate config load batch; do fuzz "$target" "$seconds"; done
 fi

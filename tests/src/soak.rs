@@ -206,11 +206,11 @@ async fn one(load: &Load, number: usize) -> Option<Vec<&'static str>> {
     // At most after as many events as every batch has: each call's start, end and, at the least, nothing between.
     let sink = Arc::new(CancelAt { cancel: cancel.clone(), left: AtomicUsize::new(number % (2 * CALLS - 1)) });
     let mut batch = Batch::new(AssistantMessage::of_calls(calls)).cancel(cancel);
-    if number % 4 == 0 {
+    if number.is_multiple_of(4) {
         batch = batch.sink(sink);
     }
     let running = load.host.run(batch);
-    let outcome: BatchOutcome = if number % 4 == 2 && number % 3 == 0 {
+    let outcome: BatchOutcome = if number % 4 == 2 && number.is_multiple_of(3) {
         let patience = Duration::from_millis((number % 17) as u64);
         match tokio::time::timeout(patience, running).await {
             Ok(outcome) => outcome,

@@ -75,7 +75,7 @@ fn transcript(host: &toolgate::Host, arguments: &Arc<str>, messages: usize) -> C
         result: Arc::new(ToolResult {
             details: Some(Json::empty_object()),
             // One in a hundred results unlocks a tool.
-            added_tool_names: (n % 100 == 0).then(|| vec![format!("tool-{n}")]),
+            added_tool_names: n.is_multiple_of(100).then(|| vec![format!("tool-{n}")]),
             ..ToolResult::text("a result")
         }),
         is_error: false,

@@ -189,12 +189,16 @@ impl Memory<'_> {
     }
 
     fn write(&mut self, ty: &Type, at: usize, field: &str, from: &mut Unstructured<'_>) -> Result<()> {
+        let mut put = |bytes: &[u8]| {
+            self.put(at, bytes);
+            Ok(())
+        };
         let id = match ty {
-            Type::Bool => return Ok(self.put(at, &[from.int_in_range(0..=1)?])),
-            Type::U8 | Type::S8 => return Ok(self.put(at, &[from.arbitrary()?])),
-            Type::U16 | Type::S16 => return Ok(self.put(at, &from.arbitrary::<[u8; 2]>()?)),
-            Type::U32 | Type::S32 | Type::F32 | Type::Char => return Ok(self.put(at, &from.arbitrary::<[u8; 4]>()?)),
-            Type::U64 | Type::S64 | Type::F64 => return Ok(self.put(at, &from.arbitrary::<[u8; 8]>()?)),
+            Type::Bool => return put(&[from.int_in_range(0..=1)?]),
+            Type::U8 | Type::S8 => return put(&[from.arbitrary()?]),
+            Type::U16 | Type::S16 => return put(&from.arbitrary::<[u8; 2]>()?),
+            Type::U32 | Type::S32 | Type::F32 | Type::Char => return put(&from.arbitrary::<[u8; 4]>()?),
+            Type::U64 | Type::S64 | Type::F64 => return put(&from.arbitrary::<[u8; 8]>()?),
             Type::String => return self.text(at, field, from),
             Type::ErrorContext => return Ok(()),
             Type::Id(id) => *id,

@@ -11,6 +11,7 @@ mod batch;
 mod config;
 #[cfg(feature = "component")]
 mod load;
+mod read;
 mod schema;
 pub mod seeds;
 mod validate;
@@ -20,6 +21,7 @@ pub use batch::{batch, play_cancelled, play_undisturbed};
 pub use config::config;
 #[cfg(feature = "component")]
 pub use load::load;
+pub use read::read;
 pub use validate::validate;
 
 /// The number of random cases of a test: `TOOLGATE_CASES` times as many as usual, for a long run without a fuzzer.

@@ -36,6 +36,24 @@ pub fn config() -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// Documents of every kind, and what is none.
+pub fn read() -> Vec<Vec<u8>> {
+    let many: Vec<String> = (0..20).map(|n| format!("\"key{n}\":{n}")).collect();
+    let mut seeds: Vec<Vec<u8>> = validate().into_iter().step_by(20).collect();
+    for text in [
+        r#"{"path":"src/a.rs","edits":[{"oldText":"a\n\"b\"","newText":"\u00e9\ud83d\ude00","line":40}],"dryRun":false,"context":3.50}"#,
+        r#"[1,-0,0.1e-7,1e400,12345678901234567890123,null,true,[[]],{"":{}}]"#,
+        r#"{"a":1,"b":[{"a":2}],"\u0061":3}"#,
+        r#"{"a":1,}"#,
+        r#""\ud800""#,
+        &format!("{{{}}}", many.join(",")),
+        &format!("{}{}", "[".repeat(127), "]".repeat(127)),
+    ] {
+        seeds.push(text.as_bytes().to_vec());
+    }
+    seeds
+}
+
 /// The recorded validation rows, and the required part of the JSON-Schema-Test-Suite.
 pub fn validate() -> Vec<Vec<u8>> {
     let rows = std::fs::read(crate::validation_rows()).unwrap_or_default();

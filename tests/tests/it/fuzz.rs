@@ -82,6 +82,11 @@ fn run(target: fn(&[u8]) -> Vec<&'static str>, seeds: Vec<Vec<u8>>, cases: u32, 
 }
 
 #[test]
+fn texts() {
+    run(fuzz::read, seeds::read(), 3_000, &["read", "no document"]);
+}
+
+#[test]
 fn arguments_against_schemas() {
     run(fuzz::validate, seeds::validate(), 2_000, &["no schema", "valid", "coerced", "refused"]);
 }

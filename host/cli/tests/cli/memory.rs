@@ -113,7 +113,7 @@ fn a_batch_of_large_results_is_bounded_as_a_whole() {
         assert_eq!(line["message"]["error"]["hint"], "raise batch-result-bytes");
     }
     // Four guests of 64 MiB at most, three results, one line and what waits to be written.
-    let most = idle + (4 * 64 << 20) + (3 * 15 << 20) + MORE;
+    let most = idle + ((4 * 64 + 3 * 15) << 20) + MORE;
     assert!(turn.peak < most, "{} MiB above idle", (turn.peak - idle) >> 20);
     assert_eq!(run.end(), 1);
 }
