@@ -40,8 +40,9 @@ pub struct CallState {
     pub(super) host_calls: u64,
     /// Partial results are delivered only from `execute`.
     pub(super) updates: Updates,
-    /// Made on first use, or at the start where directories are granted.
-    wasi: Option<WasiCtx>,
+    /// Made on first use, or at the start where directories are granted. Boxed: as large as all the rest, and most entries
+    /// have none.
+    wasi: Option<Box<WasiCtx>>,
     /// Made on first use.
     http: Option<HttpCtx>,
     http_client: Arc<HttpClient>,
@@ -77,7 +78,7 @@ impl CallState {
 
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let ctx = self.wasi.get_or_insert_with(|| wasi::context(&self.plugin.grants, &self.log, false).0);
+        let ctx = self.wasi.get_or_insert_with(|| Box::new(wasi::context(&self.plugin.grants, &self.log, false).0));
         WasiCtxView { ctx, table: &mut self.table }
     }
 }
@@ -167,9 +168,9 @@ impl Entry {
                 state.deny("filesystem", subject, rule);
                 return Err(missing.into_failure(&plugin.name));
             }
-            state.wasi = Some(wasi);
+            state.wasi = Some(Box::new(wasi));
         } else if cx.is_none() && plugin.imports_wasi {
-            state.wasi = Some(wasi::bare_context(&state.log));
+            state.wasi = Some(Box::new(wasi::bare_context(&state.log)));
         }
         let mut store = Store::new(&engine.0.wasm, state);
         store.limiter(|state| &mut state.limiter);
