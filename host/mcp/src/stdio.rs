@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::Handler;
-use crate::input::{MAX_VALUES, too_many_values};
+use crate::input;
 use crate::server::Server;
 
 /// Requests of a connection that may be unanswered; then no more are read until one is. More than calls that run at
@@ -241,9 +241,8 @@ fn parse(line: &[u8]) -> Line {
     if line.is_empty() {
         return Line::Nothing;
     }
-    if too_many_values(line) {
-        let text = format!("a message of more than {MAX_VALUES} values is not read; send less at once");
-        return Line::Refused(None, ErrorData::invalid_request(text, None));
+    if let Err(reason) = input::check(line) {
+        return Line::Refused(None, ErrorData::invalid_request(reason.to_string(), None));
     }
     let error = match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
         Ok(message) => return Line::Message(Box::new(message)),

@@ -61,7 +61,7 @@ impl Json {
             Err(unread) => {
                 // What is said of it is said in the same words whoever read it.
                 well_formed(&text)?;
-                return Err(JsonError::Unread(unread.to_string()));
+                return Err(JsonError::Unread(format!("{unread}; a number may have 4300 digits")));
             }
         };
         Ok(Self(Arc::new(Inner { text, tape, value: OnceLock::new() })))
@@ -97,7 +97,8 @@ impl Json {
     pub fn changed_to(&self, value: Value) -> Self {
         let text = rewritten(self.text(), self.value(), &value);
         match serde_json::from_str::<&RawValue>(&text) {
-            Ok(_) => Self::of_both(text.into(), value),
+            // The value is read from the text when it is wanted: spelled out, a number in a string is another string.
+            Ok(_) => Self::of_text(text.into()),
             Err(_) => Self::from_value(value),
         }
     }

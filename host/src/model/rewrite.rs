@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::Json;
+
 /// The text of `after`, taken from `text` (which is `before`) where the two are equal.
 pub(super) fn rewritten(text: &str, before: &Value, after: &Value) -> String {
     let mut out = String::with_capacity(text.len());
@@ -33,12 +35,16 @@ fn write(text: &str, before: &Value, after: &Value, out: &mut String) {
                 return list('[', items.map(|((old, raw), new)| (None, Some((old, raw.get())), new)), ']', out);
             }
         }
+        // A number as text, spelled as it was.
+        (Value::Number(old), Value::String(new)) if *new == old.to_string() => {
+            return out.push_str(&Value::String(text.trim().to_owned()).to_string());
+        }
         // What a string held.
         (Value::String(inner), Value::Object(_) | Value::Array(_) | Value::Number(_)) => {
-            if let Ok(held) = serde_json::from_str::<Value>(inner)
-                && std::mem::discriminant(&held) == std::mem::discriminant(after)
+            if let Ok(held) = Json::parse(inner.as_str())
+                && std::mem::discriminant(held.value()) == std::mem::discriminant(after)
             {
-                return write(inner, &held, after, out);
+                return write(inner, held.value(), after, out);
             }
         }
         (_, Value::Array(new)) if !before.is_array() && new.len() == 1 => {

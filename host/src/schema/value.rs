@@ -4,6 +4,7 @@ use jsonschema::json::{Array as _, Json, JsonNumber as _, Node as _, Object as _
 use serde_json::{Map, Number, Value};
 
 use super::instance::Length;
+use crate::model::{self, duplicate_key};
 
 /// A JSON Schema type name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +116,64 @@ pub(super) fn integer_text(text: &str) -> Option<String> {
     Some(format!("{sign}{significant}{}", "0".repeat(zeros)))
 }
 
+/// Whether two JSON numbers are one number, `1.0` and `1` or `1e2` and `100`. By their digits, in one pass that ends where they
+/// differ: the library's comparison makes both into fractions, which takes long for long numbers.
+pub(super) fn same_number(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
+    let (Some(one), Some(other)) = (Decimal::of(one), Decimal::of(other)) else { return false };
+    let (mut left, mut right) = (one.digits(), other.digits());
+    one.point == other.point
+        && (one.negative == other.negative || one.point == Decimal::ZERO)
+        && loop {
+            match (left.next(), right.next()) {
+                (None, None) => break true,
+                (left, right) if left.unwrap_or(b'0') != right.unwrap_or(b'0') => break false,
+                _ => {}
+            }
+        }
+}
+
+/// A JSON number as `0.DIGITS` with the point moved.
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    /// Places that the point is moved to the right.
+    point: i64,
+}
+
+impl<'a> Decimal<'a> {
+    /// Of zero, however it is written.
+    const ZERO: i64 = i64::MIN;
+
+    /// None where the exponent is beyond all reckoning.
+    fn of(text: &'a str) -> Option<Self> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+            None => (text, 0),
+        };
+        let (negative, mantissa) = mantissa.strip_prefix('-').map_or((false, mantissa), |rest| (true, rest));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let (whole, mut fraction) = (whole.trim_start_matches('0'), fraction);
+        let mut point = i64::try_from(whole.len()).ok()?.checked_add(exponent)?;
+        if whole.is_empty() {
+            let significant = fraction.trim_start_matches('0');
+            point = point.checked_sub(i64::try_from(fraction.len() - significant.len()).ok()?)?;
+            fraction = significant;
+            if significant.is_empty() {
+                point = Self::ZERO;
+            }
+        }
+        Some(Self { negative, whole, fraction, point })
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> + 'a {
+        self.whole.bytes().chain(self.fraction.bytes())
+    }
+}
+
 fn parse_exponent(text: &str) -> i64 {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -176,30 +235,58 @@ pub(super) fn text_weight(length: usize) -> u64 {
 
 /// Parses a string that holds a JSON object.
 pub(super) fn parse_object(text: &str) -> Option<Map<String, Value>> {
-    if !text.trim_start().starts_with('{') {
-        return None;
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(map)) => Some(map),
+    match parse_held(text, '{')? {
+        Value::Object(map) => Some(map),
         _ => None,
     }
 }
 
 /// Parses a string that holds a JSON array.
 pub(super) fn parse_array(text: &str) -> Option<Vec<Value>> {
-    if !text.trim_start().starts_with('[') {
-        return None;
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Array(items)) => Some(items),
+    match parse_held(text, '[')? {
+        Value::Array(items) => Some(items),
         _ => None,
     }
+}
+
+/// Reads JSON that a string holds, if it is what would be accepted as arguments: serde_json's own reader would take a value
+/// with one of its private keys for something else, and read what such a key holds anew, however deep.
+fn parse_held(text: &str, first: char) -> Option<Value> {
+    if !text.trim_start().starts_with(first) {
+        return None;
+    }
+    let held = model::Json::parse(text).ok()?;
+    if duplicate_key(&held).is_some() {
+        return None;
+    }
+    Some(held.root()?.to_value())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        let same = [
+            ["0", "-0"],
+            ["0", "0.00e7"],
+            ["1", "1.0"],
+            ["100", "1e2"],
+            ["-0.0010", "-1E-3"],
+            ["12.50", "0.125e+2"],
+            ["10000000000000000000000000000001", "10000000000000000000000000000001.0"],
+        ];
+        for [one, other] in same {
+            assert!(same_number(one, other) && same_number(other, one), "{one} {other}");
+        }
+        for [one, other] in
+            [["1", "-1"], ["1", "10"], ["0.1", "0.01"], ["1e400", "1e401"], ["123", "1234"], ["12.5", "12.51"]]
+        {
+            assert!(!same_number(one, other) && !same_number(other, one), "{one} {other}");
+        }
+    }
 
     #[test]
     fn integers_are_recognised_by_their_digits() {

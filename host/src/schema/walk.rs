@@ -186,12 +186,27 @@ where
     if !node.compares_deeply {
         return own;
     }
-    let mut price = own.saturating_add(node.choices).saturating_add(weight_of::<F>(value));
+    // A choice is looked at no further than it is long, but for numbers, whose last zeros may count.
+    let choices = node.choices.saturating_mul(text_weight(longest_number::<F>(value)));
+    let mut price = own.saturating_add(choices).saturating_add(weight_of::<F>(value));
     if node.unique {
         let alike = colliding_numbers::<F>(value);
         price = price.saturating_add(alike.saturating_mul(alike));
     }
     price
+}
+
+/// Bytes of the longest number in a value.
+fn longest_number<F: Json>(value: &F::Node<'_>) -> usize {
+    if let Some(number) = value.as_number() {
+        number.as_str().len()
+    } else if let Some(items) = value.as_array() {
+        items.elements().map(|item| longest_number::<F>(&item)).max().unwrap_or(0)
+    } else if let Some(object) = value.as_object() {
+        object.members().map(|(_, member)| longest_number::<F>(&member)).max().unwrap_or(0)
+    } else {
+        0
+    }
 }
 
 /// Numbers that the library's hash for `uniqueItems` may not tell apart, since it takes them as floats: each is then

@@ -317,6 +317,42 @@ fn strings_within_strings_do_not_get_around_the_depth() {
     assert!(list.check(&json!({ "l": middle }).into()).is_err());
 }
 
+/// JSON in a string that would be read anew at every level, by a key that the JSON library keeps for itself: deep enough
+/// to overflow any stack.
+#[test]
+fn strings_that_hold_the_librarys_private_keys_stay_strings() {
+    let escaped = |text: &str| text.replace('\\', "\\u005c").replace('"', "\\u0022");
+    let mut text = format!("{}{}", "[".repeat(120), "]".repeat(120));
+    for _ in 0..60 {
+        let inner = format!(r#"{{"$serde_json::private::RawValue":"{}"}}"#, escaped(&text));
+        text = format!("{}{inner}{}", "[".repeat(120), "]".repeat(120));
+    }
+    let wanted = r#"{"properties":{"o":{"type":["object","array"],"items":{"type":"array"}}}}"#;
+    for held in [format!(r#"{{"x":{text}}}"#), text] {
+        let arguments = Json::from_value(json!({ "o": held }));
+        let schema = Schema::compile(parse(wanted).value()).unwrap();
+        assert!(schema.check(&arguments).is_err());
+    }
+    // Neither is what such a key stands for taken, nor one of two equal keys.
+    for held in [r#"{"n":{"$serde_json::private::Number":"5"}}"#, r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#] {
+        assert_eq!(refused(wanted, &json!({ "o": held }).to_string()).len(), 1, "{held}");
+    }
+}
+
+/// Each is compared with the number, and none takes longer for its being long.
+#[test]
+fn long_numbers_are_compared_with_large_enums() {
+    let choices: Vec<u32> = (0..9_000).collect();
+    let schema = Schema::compile(&json!({"properties": {"v": {"enum": choices}}})).unwrap();
+    let nines = "9".repeat(4_000);
+    assert!(schema.check(&parse(&format!(r#"{{"v":{nines}}}"#))).is_err());
+    assert!(schema.check(&parse(&format!(r#"{{"v":1{}e-4000}}"#, "0".repeat(4_000)))).is_ok());
+    let items = Schema::compile(&json!({"properties": {"v": {"items": {"enum": choices}}}})).unwrap();
+    let many = vec![nines; 900].join(",");
+    let invalid = items.check(&parse(&format!(r#"{{"v":[{many}]}}"#))).unwrap_err();
+    assert!(invalid.problems[0].message.contains("too large or too complex"), "{invalid:?}");
+}
+
 #[test]
 fn any_value_at_all_gets_an_answer() {
     let schema = schema(r#"{"properties":{"v":{"type":"object"}},"required":["v"]}"#);

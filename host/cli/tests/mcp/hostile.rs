@@ -17,10 +17,11 @@ fn what_is_no_message_is_refused_and_the_server_goes_on() {
     let many = format!("[{}1]", "1,".repeat(200_000));
     let long = format!("\"{}\"", "x".repeat(5 << 20));
     // serde_json reads a string under this key as JSON, so that nesting is not counted through.
+    let escaped = |text: &str| text.replace('\\', "\\u005c").replace('"', "\\u0022");
     let mut raw = "1".to_owned();
-    for _ in 0..14 {
-        let inner = format!("{}{raw}{}", "[".repeat(100), "]".repeat(100));
-        raw = json!({ "$serde_json::private::RawValue": inner }).to_string();
+    for _ in 0..150 {
+        let inner = format!("{}{raw}{}", "[".repeat(120), "]".repeat(120));
+        raw = format!(r#"{{"$serde_json::private::RawValue":"{}"}}"#, escaped(&inner));
     }
     let call = |arguments: &str| {
         format!(

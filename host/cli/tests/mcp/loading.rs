@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Http, Pipe, ended, new_plugins, text};
+use crate::support::{Http, Pipe, ended, new_plugins, terminate, text};
 
 const CALC: &str = "[plugins.calc]\nfile = \"GUESTS/calc.wasm\"\n";
 
@@ -64,6 +64,19 @@ fn a_plugin_that_fails_is_said_and_the_others_serve() {
     let (code, _, errors) = client.close();
     assert_eq!(code, 0);
     assert!(errors.contains("no definitions today") && errors.contains("scripted-tool.wasm"), "{errors}");
+}
+
+/// Whatever the grace for calls that run.
+#[test]
+fn what_waits_for_a_plugin_is_given_up_when_the_server_is_stopped() {
+    let mut client = Pipe::silent_in(new_plugins(&format!("{STUCK}{CALC}")), &["--grace", "3600"]);
+    client.shake_hands(json!({}));
+    client.start("tools/call", json!({ "name": "never", "arguments": {} }));
+    client.start("tools/list", json!({}));
+    // Read after the two.
+    client.request("ping", json!({}));
+    terminate(&client.child);
+    assert_eq!(ended(&mut client.child), 0);
 }
 
 #[test]

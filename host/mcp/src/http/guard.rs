@@ -20,7 +20,7 @@ use super::sessions::Sessions;
 use super::token::BearerToken;
 use crate::conversation::Conversation;
 use crate::handler::{Connection, Handler};
-use crate::input::{MAX_VALUES, too_many_values};
+use crate::input::{self, Unreadable};
 use crate::server::Server;
 
 /// How long a request's body may take to arrive.
@@ -94,9 +94,12 @@ impl Endpoint {
                 return Err(refuse(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time"));
             }
         };
-        if too_many_values(&body) {
-            let text = format!("Payload Too Large: a message has at most {MAX_VALUES} values");
-            return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
+        match input::check(&body) {
+            Ok(()) => {}
+            Err(reason @ Unreadable::TooMany) => {
+                return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("Payload Too Large: {reason}")));
+            }
+            Err(reason) => return Err(refuse(StatusCode::BAD_REQUEST, &format!("Bad Request: {reason}"))),
         }
         if let Some(session) = parts.headers.get("mcp-session-id").and_then(|session| session.to_str().ok())
             && let Ok(Numbered { id: Some(id), method: Some(_) }) = serde_json::from_slice(&body)

@@ -47,9 +47,11 @@ impl<'a> Loading<'a> {
             biased;
             served = &mut serve => return served,
             Err(errors) = load => errors,
+            // What is not there by now is given up: nothing that waits for it begins any more.
+            () = stop.cancelled() => Vec::new(),
         };
         stop.cancel();
-        let _ = serve.await;
-        Err(setup::all(errors))
+        let served = serve.await;
+        if errors.is_empty() { served } else { Err(setup::all(errors)) }
     }
 }

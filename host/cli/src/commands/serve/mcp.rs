@@ -117,7 +117,7 @@ pub fn run(shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
                     server.serve(stop.clone().cancelled_owned()).await;
                 }
             }
-            Ok(Exit::Ok)
+            Ok(signals.exit_of_server())
         };
         loading.beside(&host, &stop, page.beside(serve)).await
     });
