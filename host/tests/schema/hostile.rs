@@ -328,11 +328,18 @@ fn strings_that_hold_the_librarys_private_keys_stay_strings() {
         text = format!("{}{inner}{}", "[".repeat(120), "]".repeat(120));
     }
     let wanted = r#"{"properties":{"o":{"type":["object","array"],"items":{"type":"array"}}}}"#;
+    let deep = text.clone();
     for held in [format!(r#"{{"x":{text}}}"#), text] {
         let arguments = Json::from_value(json!({ "o": held }));
         let schema = Schema::compile(parse(wanted).value()).unwrap();
         assert!(schema.check(&arguments).is_err());
     }
+    // Drafts before 2019-09 have what is said to be JSON checked.
+    let said = Schema::compile(parse(
+        r#"{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"o":{"contentMediaType":"application/json"}}}"#,
+    ).value()).unwrap();
+    assert!(said.check(&json!({ "o": deep }).into()).is_err());
+    assert!(said.check(&json!({ "o": "[{\"a\": 1}]" }).into()).is_ok());
     // Neither is what such a key stands for taken, nor one of two equal keys.
     for held in [r#"{"n":{"$serde_json::private::Number":"5"}}"#, r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#] {
         assert_eq!(refused(wanted, &json!({ "o": held }).to_string()).len(), 1, "{held}");
