@@ -93,7 +93,6 @@ async fn watched<T>(run: &Run, call: &Call, running: impl Future<Output = T>, ti
 /// Waits until the call may start: first for its keys, then for a slot, so that nobody holds a slot while waiting for a
 /// key.
 async fn start(run: &Run, call: &Call, tool: &RegisteredTool, ticket: &mut Ticket) -> Result<Slot, Outcome> {
-    run.not_cancelled(STAGE)?;
     let timeout = run.settings.key_timeout;
     let ready = async {
         if !ticket.is_granted() {
