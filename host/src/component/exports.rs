@@ -136,12 +136,12 @@ impl Function {
         R: ComponentNamedList + Lift,
     {
         if !self.is_checked.load(Ordering::Relaxed) {
-            let function = instance.get_typed_func(store, &self.index)?;
+            let function = instance.get_typed_func(store, self.index)?;
             self.is_checked.store(true, Ordering::Relaxed);
             return Ok(function);
         }
         let missing = || wasmtime::format_err!("an instance lacks a function of its component");
-        let function = instance.get_func(store, &self.index).ok_or_else(missing)?;
+        let function = instance.get_func(store, self.index).ok_or_else(missing)?;
         // SAFETY: a function's type is its component's, not an instance's. The index is of one component, whose function
         // was found to be of these types before: each caller names them as literals, once for each function.
         #[allow(unsafe_code)]
