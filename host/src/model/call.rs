@@ -70,8 +70,8 @@ pub struct AssistantMessage {
     pub raw: Option<Json>,
 }
 
-/// Bytes of arguments that are read before it is known whether anybody wants them: 1 MiB, the most that a tool takes by
-/// default. Read, they take up to sixteen times as much.
+/// Bytes of arguments that are read before it is known whether anybody wants them: 1 MiB, a quarter of what a tool takes
+/// by default. Read, they take up to sixteen times as much.
 const MAX_READ_AT_ONCE: usize = 1 << 20;
 
 /// Why a document is no assistant message.

@@ -26,7 +26,7 @@ pub struct Json(Arc<Inner>);
 
 struct Inner {
     text: Box<str>,
-    /// None where the text is nested deeper than what is read.
+    /// None where the text can't be read so; see [`Json::root`].
     tape: OnceLock<Option<Tape>>,
     value: OnceLock<Value>,
 }
@@ -129,8 +129,8 @@ impl Json {
         self.0.value.get_or_init(|| serde_json::from_str(self.text()).unwrap_or_default())
     }
 
-    /// The document as it stands in its text, read on first use; nothing where it is nested deeper than [`MAX_DEPTH`],
-    /// which only one made of a value can be.
+    /// The document as it stands in its text, read on first use; nothing where it can't be read so: one that was made of a
+    /// value may be nested deeper than [`MAX_DEPTH`], one that was only verified may have a number without end.
     pub(crate) fn root(&self) -> Option<Node<'_>> {
         Some(self.tape()?.root(self.text()))
     }

@@ -71,6 +71,7 @@ fn depth(document: &Json) -> usize {
 /// Why a check gave up before it had a verdict.
 enum Refusal {
     TooDeep,
+    Unread,
     TooMuch,
 }
 
@@ -158,7 +159,7 @@ impl Schema {
 
     /// The library's verdict, where it is affordable.
     fn verdict(&self, document: &Json) -> Result<bool, Refusal> {
-        let tape = document.tape().ok_or(Refusal::TooDeep)?;
+        let tape = document.tape().ok_or(Refusal::Unread)?;
         let depth = tape.depth();
         if depth > limits::MAX_ARGUMENT_DEPTH {
             return Err(Refusal::TooDeep);
@@ -203,6 +204,10 @@ impl From<Refusal> for Invalid {
             Refusal::TooDeep => {
                 format!("nested deeper than {} levels; send flatter arguments", limits::MAX_ARGUMENT_DEPTH)
             }
+            Refusal::Unread => format!(
+                "nested deeper than {} levels, or with a number of more than 4300 digits; send flatter arguments, or fewer digits",
+                limits::MAX_ARGUMENT_DEPTH
+            ),
             Refusal::TooMuch => {
                 "too large or too complex to be checked against this tool's schema; send less in one call".to_owned()
             }

@@ -346,6 +346,14 @@ fn strings_that_hold_the_librarys_private_keys_stay_strings() {
     }
 }
 
+/// What was only verified, as arguments of more than 1 MiB are, may hold a number that is not read.
+#[test]
+fn a_number_without_end_is_refused_in_words() {
+    let arguments = Json::verify(format!(r#"{{"v":{}}}"#, "9".repeat(5_000))).unwrap();
+    let invalid = schema("{}").check(&arguments).unwrap_err();
+    assert!(invalid.problems[0].message.contains("a number of more than 4300 digits"), "{invalid:?}");
+}
+
 /// Each is compared with the number, and none takes longer for its being long.
 #[test]
 fn long_numbers_are_compared_with_large_enums() {
